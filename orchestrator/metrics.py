@@ -85,7 +85,7 @@ _ROUNDS: Final = Histogram(
 )
 _VERDICTS: Final = Counter(
     "orchestrator_observation_verdicts",
-    "New verdicts on resources, by resource type and verdict (in_step: the end of a fault).",
+    "New verdicts on resources, by resource type and verdict (IN_SYNC: the end of a fault).",
     ("type", "verdict"),
     registry=_REGISTRY,
 )

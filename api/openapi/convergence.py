@@ -31,7 +31,7 @@ class PlannedRepair(Shape):
     resource_name: str = described("Name in the template.", "server")
     resource_type: str = described("Type.", "OS::Nova::Server")
     physical_resource_id: str = described("Object.", UUID)
-    verdict: Verdict = described("Verdict.", "changed")
+    verdict: Verdict = described("Verdict.", "MODIFIED")
     reason: str = described("Message of the provider, or the reason why nothing is known.", "")
     differences: list[Difference] = described("Properties that differ, if changed; none is accepted.")
     action: Literal["update", "recover", "recreate", "replace"] | None = described(

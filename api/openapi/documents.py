@@ -237,7 +237,7 @@ class Unrepaired(Shape):
 
     id: Id
     resource_name: str = described("Resource.", "web")
-    verdict: str = described("changed, missing or failed.", "missing")
+    verdict: str = described("MODIFIED, MISSING or FAILED.", "MISSING")
     action: str | None = described("The repair: update, recreate or replace.", "recreate")
     status: str = described("Status of the repair.", "waiting")
     reason: str = described("Reason of the status.", "repairs are paused: maintenance")

@@ -123,7 +123,7 @@ class Repair(Shape):
     resource_name: str = described("Resource.", "server")
     resource_type: str = described("Type.", "OS::Nova::Server")
     physical_resource_id: str = described("Object.", UUID)
-    verdict: Literal["changed", "missing", "failed"] = described("Fault.", "missing")
+    verdict: Literal["MODIFIED", "MISSING", "FAILED"] = described("Fault.", "MISSING")
     verdict_reason: str | None = described("Reason of the fault.", "The object no longer exists.")
     differences: list[Any] = described("Properties with their expected and found values.", [])
     action: Literal["update", "recover", "recreate", "replace"] | None = described(

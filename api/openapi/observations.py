@@ -9,7 +9,7 @@ from api.openapi.shapes import UUID, Id, Link, Time
 
 TAG: Final = "observations"
 
-Verdict = Literal["in_step", "changed", "missing", "failed", "unknown"]
+Verdict = Literal["IN_SYNC", "MODIFIED", "MISSING", "FAILED", "UNKNOWN"]
 
 
 class Difference(Shape):
@@ -23,7 +23,7 @@ class Difference(Shape):
 class Observed(Shape):
     """The verdict on a resource."""
 
-    verdict: Verdict = described("Verdict.", "changed")
+    verdict: Verdict = described("Verdict.", "MODIFIED")
     reason: str = described("Message of the provider, or the reason why nothing is known.", "")
     since: Time | None = described("Start.", "2026-01-01T12:00:00Z")
     observed_at: Time | None = described("Time of the last observation.", "2026-01-01T12:00:00Z")
@@ -32,7 +32,7 @@ class Observed(Shape):
 
 
 class Deviation(Observed):
-    """A resource that is not in step."""
+    """A resource that is not in sync."""
 
     stack_name: str = described("Stack.", "web")
     stack_id: Id
@@ -52,7 +52,7 @@ class PastVerdict(Shape):
     resource_type: str = described("Type.", "OS::Nova::Server")
     physical_resource_id: str = described("Physical resource id.", UUID)
     service: str = described("Service.", "nova")
-    verdict: Verdict = described("Verdict.", "missing")
+    verdict: Verdict = described("Verdict.", "MISSING")
     reason: str = described("Reason.", "The object no longer exists.")
     differences: list[Difference] = described("Properties that differed.")
     first_seen: Time = described("First observation.", "2026-01-01T12:00:00Z")
@@ -96,15 +96,15 @@ class ObservedService(Shape):
 class Counts(Shape):
     """Resources of the stack and the stacks below it, by verdict."""
 
-    in_step: int = described("In step, or without a provider.", 10)
-    changed: int = described("Changed.", 1)
-    missing: int = described("Missing.", 0)
-    failed: int = described("Failed.", 0)
-    unknown: int = described("Unknown.", 0)
+    IN_SYNC: int = described("In sync, or without a provider.", 10)
+    MODIFIED: int = described("Changed.", 1)
+    MISSING: int = described("Missing.", 0)
+    FAILED: int = described("Failed.", 0)
+    UNKNOWN: int = described("Unknown.", 0)
 
 
 class Observations(Shape):
-    """Resources that are not in step."""
+    """Resources that are not in sync."""
 
     observations: list[Deviation] = described("In the order of their creation.")
     services: list[ObservedService] = described("Observed services of the project.")
@@ -128,7 +128,7 @@ class Notification(Shape):
 class ObservationQuery(Shape):
     """Filters and pagination."""
 
-    verdict: list[Verdict] | None = optional("Filter by verdict.", ["missing"])
+    verdict: list[Verdict] | None = optional("Filter by verdict.", ["MISSING"])
     type: list[str] | None = optional("Filter by type.", ["OS::Nova::Server"])
     service: list[str] | None = optional("Filter by service.", ["nova"])
     resource: list[str] | None = optional("Filter by name of the resource.", ["server"])
@@ -138,7 +138,7 @@ class ObservationQuery(Shape):
 
 OPERATIONS: Final[Operations] = {
     "observations.index": Operation(
-        TAG, ok("Resources that are not in step.", Observations), query=ObservationQuery
+        TAG, ok("Resources that are not in sync.", Observations), query=ObservationQuery
     ),
     "observations.notify": Operation(
         TAG,
@@ -150,7 +150,7 @@ OPERATIONS: Final[Operations] = {
     ),
     "observations.history": Operation(TAG, ok("Ended verdicts.", History), query=ObservationQuery),
     "observations.of_stack": Operation(
-        TAG, ok("Resources that are not in step.", Observations), query=ObservationQuery
+        TAG, ok("Resources that are not in sync.", Observations), query=ObservationQuery
     ),
     "observations.history_of_stack": Operation(TAG, ok("Ended verdicts.", History), query=ObservationQuery),
 }

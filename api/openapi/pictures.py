@@ -17,7 +17,7 @@ BINARY: Final = "application/octet-stream"
 FORMAT: Final = (
     "`FLD1`; the length of the header as a little-endian integer of 32 bits; the header as JSON, as in "
     "`field/summary`; a byte per resource. The lower four bits of a byte are the state, an index into the "
-    "names of `counts`; the highest bit is set if the resource is not in step with its object."
+    "names of `counts`; the highest bit is set if the resource is not in sync with its object."
 )
 
 
@@ -31,7 +31,7 @@ class StateCounts(Shape):
     deleting: int = described("To be deleted.", 0)
     deleted: int = described("Deleted.", 0)
     suspended: int = described("Suspended.", 0)
-    drift: int = described("Not in step, in any state.", 0)
+    drift: int = described("Not in sync, in any state.", 0)
 
 
 class FieldSummary(Shape):

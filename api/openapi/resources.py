@@ -42,7 +42,7 @@ class Resource(Shape):
     unreachable_reason: str | None = optional("Reason of the last failed observation. Extension.")
     observation: Observed | None = optional(
         "Verdict of the continuous observation; not for types without a provider. In lists `with_detail`, "
-        "or if the resource is not in step. Extension."
+        "or if the resource is not in sync. Extension."
     )
     links: list[Link] = described("`self`, `stack`, and `nested` for a nested stack.")
     parent_resource: str | None = optional("Resource of the parent stack.")

@@ -126,7 +126,7 @@ class StackListed(StackCommon):
         "Progress of a stack that is IN_PROGRESS, with `with_progress`. Extension."
     )
     drift: dict[str, int] | None = optional(
-        "Drifted resources, stacks below included, by verdict; `with_drift`. Extension.", {"missing": 1}
+        "Drifted resources, stacks below included, by verdict; `with_drift`. Extension.", {"MISSING": 1}
     )
 
 
@@ -216,7 +216,7 @@ class StackShown(StackDetail):
         "Pause of repairs, or maintenance window, that is in force. Extension."
     )
     observation: Counts | None = optional(
-        "Resources by verdict, if any is not in step; without nested stacks. Extension."
+        "Resources by verdict, if any is not in sync; without nested stacks. Extension."
     )
     queued_action: QueuedAction | None = optional("Action that starts when the stack is COMPLETE. Extension.")
 

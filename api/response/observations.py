@@ -26,7 +26,7 @@ def deviation_body(row: Deviation) -> JsonObject:
         "physical_resource_id": row.physical_id,
         "service": row.service,
         **_verdict(row.verdict, row.reason, since=time(row.since), observed_at=time(row.observed_at)),
-        "differences": list(row.differences) if row.verdict == "changed" else [],
+        "differences": list(row.differences) if row.verdict == "MODIFIED" else [],
     }
 
 
@@ -78,7 +78,7 @@ def observation_of(row: ResourceRow, stack: StackRow) -> JsonObject | None:
     observed_at = time(group.observed_at)
     refusal = reads.refusal_of(database, stack.root_id)
     if refusal is not None:
-        return _verdict("unknown", refusal.reason, since=time(refusal.since), observed_at=observed_at)
+        return _verdict("UNKNOWN", refusal.reason, since=time(refusal.since), observed_at=observed_at)
     deviation = reads.deviation_of(database, row.id)
     if deviation is not None:
         body = deviation_body(deviation)
@@ -86,18 +86,18 @@ def observation_of(row: ResourceRow, stack: StackRow) -> JsonObject | None:
         return {key: body[key] for key in shown}
     if group.failing_since is not None:
         since, reason = time(group.failing_since), group.failing_reason or ""
-        return _verdict("unknown", reason, since=since, observed_at=observed_at)
+        return _verdict("UNKNOWN", reason, since=since, observed_at=observed_at)
     if group.observed_at is None:
-        return _verdict("unknown", NOT_YET, since=time(row.created_at), observed_at=None)
-    since_at = reads.in_step_since(database, stack, row.id) or row.updated_at or row.created_at
-    return _verdict("in_step", "", since=time(since_at), observed_at=observed_at)
+        return _verdict("UNKNOWN", NOT_YET, since=time(row.created_at), observed_at=None)
+    since_at = reads.in_sync_since(database, stack, row.id) or row.updated_at or row.created_at
+    return _verdict("IN_SYNC", "", since=time(since_at), observed_at=observed_at)
 
 
 class ListedVerdicts:
     """The verdicts on the resources of a list, read once for the list."""
 
     def __init__(self, stack: StackRow, *, tree: bool, detail: bool) -> None:
-        """`tree`: resources of nested stacks are listed. `detail`: also resources in step have a verdict."""
+        """`tree`: resources of nested stacks are listed. `detail`: also resources in sync have a verdict."""
         database = dependencies().database
         self._deviating = reads.deviating(database, stack, tree=tree)
         self._detail = detail and len(self._deviating) < reads.MAX_DEVIATING
@@ -116,13 +116,13 @@ class ListedVerdicts:
         observed_at = time(group.observed_at)
         if self._refusal is not None:
             since, reason = time(self._refusal.since), self._refusal.reason
-            return _verdict("unknown", reason, since=since, observed_at=observed_at)
+            return _verdict("UNKNOWN", reason, since=since, observed_at=observed_at)
         if group.failing_since is not None:
             since, reason = time(group.failing_since), group.failing_reason or ""
-            return _verdict("unknown", reason, since=since, observed_at=observed_at)
+            return _verdict("UNKNOWN", reason, since=since, observed_at=observed_at)
         if group.observed_at is None:
-            return _verdict("unknown", NOT_YET, since=time(row.created_at), observed_at=None)
-        return _verdict("in_step", "", since=None, observed_at=observed_at)
+            return _verdict("UNKNOWN", NOT_YET, since=time(row.created_at), observed_at=None)
+        return _verdict("IN_SYNC", "", since=None, observed_at=observed_at)
 
 
 def _verdict(verdict: str, reason: str, *, since: str | None, observed_at: str | None) -> JsonObject:

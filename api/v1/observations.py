@@ -12,7 +12,7 @@ from api.request.body import read_body
 from api.request.stack_lookup import get_stack
 from api.response.observations import deviation_body, past_body, service_body
 from api.response.serialization import NextPage, json_response, link
-from orchestrator.engine.observation.verdicts import VERDICTS
+from orchestrator.engine.observation.drift import DRIFT_STATES
 from orchestrator.errors import InvalidRequest
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.observation import notified
@@ -27,7 +27,7 @@ OF_STACK: Final = "/<project_id>/stacks/<stack_name>/<stack_id>/observations"
 
 @observations.get("/<project_id>/observations")
 def index(project_id: str) -> Response:
-    """List the resources of the project that are not in step, and the observed services."""
+    """List the resources of the project that are not in sync, and the observed services."""
     return _deviations(_scope(project_id), None)
 
 
@@ -52,7 +52,7 @@ def history(project_id: str) -> Response:
 
 @observations.get(OF_STACK)
 def of_stack(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the resources of a stack and of the stacks below it that are not in step."""
+    """List the resources of a stack and of the stacks below it that are not in sync."""
     stack = get_stack(stack_name, stack_id)
     return _deviations(stack.project_id, stack)
 
@@ -105,9 +105,9 @@ def _query() -> tuple[dict[str, list[str]], int, int | None]:
     """
     query_params.require_known(*reads.FILTERS, "limit", "marker")
     filters: dict[str, Any] = query_params.filters(reads.FILTERS)
-    unknown = sorted(set(filters.get("verdict", ())) - set(VERDICTS))
+    unknown = sorted(set(filters.get("verdict", ())) - set(DRIFT_STATES))
     if unknown:
-        raise InvalidRequest(f"Unknown verdict: {', '.join(unknown)}. Known: {', '.join(VERDICTS)}.")
+        raise InvalidRequest(f"Unknown verdict: {', '.join(unknown)}. Known: {', '.join(DRIFT_STATES)}.")
     limit, text = query_params.integer("limit"), query_params.text("marker")
     if text is not None and not (text.isdecimal() and len(text) <= 18):
         raise InvalidRequest(f"Invalid marker '{text}': take it from the link of the page before.")

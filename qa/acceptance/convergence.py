@@ -171,7 +171,7 @@ class Run:
         """Return present and ended verdicts, without those that an outage of a service explains."""
         present = self._listed("/observations", "observations")
         ended = self._listed("/observations/history", "history")
-        return [row for row in (*present, *ended) if row["verdict"] != "unknown"]
+        return [row for row in (*present, *ended) if row["verdict"] != "UNKNOWN"]
 
     def repairs(self) -> list[dict[str, Any]]:
         """Return all repairs."""

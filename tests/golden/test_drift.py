@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 from orchestrator.engine.check.outcome import Attempts, outcome_of_observation
 from orchestrator.engine.observation.differences import Recorded
+from orchestrator.engine.observation.drift import DRIFTED, IN_SYNC, Difference, Drift
 from orchestrator.engine.observation.judgement import MISSING, Evidence, Unlisted, Unobserved, judge
 from orchestrator.engine.observation.repairs import Fault, action_for, corrected, obstacle
-from orchestrator.engine.observation.verdicts import DRIFT, IN_STEP, Difference, Standing
 from orchestrator.operations.observation.observe import _verdict
 from orchestrator.resources.base import Observation, Property, ResourceType
 
@@ -29,14 +29,14 @@ class Machine(ResourceType):
     properties: ClassVar = {"size": Property("string", "Size.", update_allowed=True)}
 
 
-BEFORE: dict[str, Standing] = {
-    "in sync": IN_STEP,
-    "modified": Standing("changed", "", (Difference("size", "small", "large"),)),
-    "modified otherwise": Standing("changed", "", (Difference("size", "small", "huge"),)),
-    "missing": Standing("missing", MISSING),
-    "missing, unconfirmed": Standing("missing", MISSING, confirmed=False),
-    "failed": Standing("failed", "no host"),
-    "failed, unconfirmed": Standing("failed", "no host", confirmed=False),
+BEFORE: dict[str, Drift] = {
+    "in sync": IN_SYNC,
+    "modified": Drift("MODIFIED", "", (Difference("size", "small", "large"),)),
+    "modified otherwise": Drift("MODIFIED", "", (Difference("size", "small", "huge"),)),
+    "missing": Drift("MISSING", MISSING),
+    "missing, unconfirmed": Drift("MISSING", MISSING, confirmed=False),
+    "failed": Drift("FAILED", "no host"),
+    "failed, unconfirmed": Drift("FAILED", "no host", confirmed=False),
 }
 BEFORE |= {f"{name}, unknown": replace(before, unknown="timeout") for name, before in BEFORE.items()}
 EVIDENCE: dict[str, Evidence] = {
@@ -66,12 +66,12 @@ def scans() -> Iterator[tuple[str, ...]]:
         after = judge(RECORDED["settled"], evidence, before, after_outage=after_outage)
         yield caller, found, known, _text(before, after)
     for found, evidence in EVIDENCE.items():
-        yield "scan, unsettled", found, "in sync", _text(IN_STEP, judge(RECORDED["unsettled"], evidence))
+        yield "scan, unsettled", found, "in sync", _text(IN_SYNC, judge(RECORDED["unsettled"], evidence))
 
 
 def requests() -> Iterator[tuple[str, ...]]:
     for found, evidence in EVIDENCE.items():
-        yield "request", found, "-", _text(IN_STEP, judge(RECORDED["settled"], evidence))
+        yield "request", found, "-", _text(IN_SYNC, judge(RECORDED["settled"], evidence))
         if isinstance(evidence, Observation):
             yield "pass", found, "-", ": ".join(filter(None, _verdict(evidence, "id")))
             outcome = outcome_of_observation(evidence, name="machine", attempts=Attempts(0, 1, 60.0))
@@ -88,17 +88,17 @@ def repairs() -> Iterator[tuple[str, ...]]:
         "external": {"properties": ("size",), "external": True},
         "restricted": {"properties": ("size",), "restricted": frozenset({"update", "replace"})},
     }
-    for fact, (name, facts) in product(DRIFT, kinds.items()):
+    for fact, (name, facts) in product(DRIFTED, kinds.items()):
         fault = Fault(fact, **facts)
         action = action_for(fault)
         shown = (str(action), ",".join(sorted(corrected(fault))), obstacle(fault, action))
         yield "repair", name, fact, "; ".join(filter(None, shown))
 
 
-def _text(before: Standing, after: Standing) -> str:
+def _text(before: Drift, after: Drift) -> str:
     facts = [
         after.verdict,
-        "" if after.verdict == after.fact else f"last {after.fact}",
+        "" if after.verdict == after.state else f"last {after.state}",
         "" if after.confirmed else "unconfirmed",
         after.reason,
         ",".join(f"{item.property} {item.expected}/{item.found}" for item in after.differences),

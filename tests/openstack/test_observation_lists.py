@@ -1,4 +1,4 @@
-"""Objects in lists, as the continuous observation reads them: equal to single objects, and in step."""
+"""Objects in lists, as the continuous observation reads them: equal to single objects, and in sync."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.engine.observation.differences import Recorded
+from orchestrator.engine.observation.drift import IN_SYNC, Difference
 from orchestrator.engine.observation.judgement import judge
-from orchestrator.engine.observation.verdicts import IN_STEP, Difference
 from tests.openstack.driver import Driver, Resource
 
 
@@ -70,27 +70,27 @@ def test_objects_of_amazons_types_are_observed_in_the_lists_of_their_targets(dri
     change = {"metadata": {"a": "2"}}
     driver.request(lambda: driver.openstack.compute.post(f"/servers/{server}/metadata", change))
     resource = driver.resources[server]
-    standing = judge(recorded(resource), observed(driver, resource, listed(driver, resource)))
-    assert standing.differences == (Difference("Tags", tags, [{"Key": "a", "Value": "2"}]),)
+    drift = judge(recorded(resource), observed(driver, resource, listed(driver, resource)))
+    assert drift.differences == (Difference("Tags", tags, [{"Key": "a", "Value": "2"}]),)
 
 
 def _require_equal_in_lists(driver: Driver) -> None:
-    """All resources of the test are in lists, observed as by a request, and in step."""
+    """All resources of the test are in lists, observed as by a request, and in sync."""
     for physical_id, resource in driver.resources.items():
         assert resource.type.lists, resource.type.name
         values = listed(driver, resource)
         assert physical_id in values, resource.type.name
         in_list, single = (observed(driver, resource, found) for found in (values, {}))
         assert in_list == single, resource.type.name
-        assert judge(recorded(resource), in_list) == IN_STEP, resource.type.name
+        assert judge(recorded(resource), in_list) == IN_SYNC, resource.type.name
 
 
 def test_a_renamed_object_is_drift_although_the_template_names_none(driver: Driver):
     net = driver.create("OS::Neutron::Net", {})
     resource = driver.resources[net]
     driver.request(lambda: driver.openstack.network.put(f"/networks/{net}", {"network": {"name": "renamed"}}))
-    standing = judge(recorded(resource), observed(driver, resource, listed(driver, resource)))
-    assert standing.differences == (Difference("name", resource.ctx.physical_name, "renamed"),)
+    drift = judge(recorded(resource), observed(driver, resource, listed(driver, resource)))
+    assert drift.differences == (Difference("name", resource.ctx.physical_name, "renamed"),)
 
 
 def test_an_object_that_is_not_listed_is_requested_by_its_id(driver: Driver):

@@ -24,7 +24,7 @@ MAX_REPAIRS: Final = 10  # shown of those that wait for an approval
 MAX_ENDED: Final = 20  # verdicts that have ended
 ALL_LEVELS: Final = 100  # the API reduces it to its limit
 STATES: Final = ("COMPLETE", "FAILED", "IN_PROGRESS")
-VERDICTS: Final = ("changed", "missing", "failed", "unknown")
+VERDICTS: Final = ("MODIFIED", "MISSING", "FAILED", "UNKNOWN")
 
 
 @stack.get("/<project>/stacks/<name>")
@@ -126,7 +126,7 @@ def failures(project: str, name: str, stack_id: str) -> str:
 
 @stack.get(f"{BASE}/drift")
 def drift(project: str, name: str, stack_id: str) -> str:
-    """Show the resources that are not in step."""
+    """Show the resources that are not in sync."""
     query: dict[str, object] = {key: request.args.get(key, "") for key in ("verdict", "marker")}
     listed = api().get(stack_path(project, name, stack_id, "observations"), query | {"limit": PAGE})
     rows, shown = listed["observations"], read_stack(project, name, stack_id)

@@ -21,7 +21,7 @@ class Observations:
         self._connection = connection
 
     def deviations(self, stack: StackId | None, verdicts: tuple[str, ...] = ()) -> JsonObject:
-        """Return all resources that are not in step, of a stack or of the project, with the observed
+        """Return all resources that are not in sync, of a stack or of the project, with the observed
         services.
         """
         pages = list(self._pages("observations" if stack is None else f"{stack.path}/observations", verdicts))

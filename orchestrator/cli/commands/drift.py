@@ -15,8 +15,8 @@ from orchestrator.cli.output import render
 from orchestrator.cli.output.differences import details, print_plan
 from orchestrator.json_types import JsonMapping
 
-DRIFT: Final = frozenset({"changed", "missing", "failed"})
-COLOURS: Final = {"changed": "yellow", "missing": "red", "failed": "red", "unknown": "dim"}
+DRIFT: Final = frozenset({"MODIFIED", "MISSING", "FAILED"})
+COLOURS: Final = {"MODIFIED": "yellow", "MISSING": "red", "FAILED": "red", "UNKNOWN": "dim"}
 
 
 class DriftGroup(LazyGroup):
@@ -147,7 +147,7 @@ def plan(session: Session, *, name: str, repair: bool, adopt: bool, output: Path
 
     With --repair the objects follow the template, as with `orchestrator converge`. With --adopt the template
     follows the objects: the result is a JSON Patch (RFC 6902). An update with the changed template leaves the
-    stack in step and touches no object. The exit code is 2 if there is anything to do.
+    stack in sync and touches no object. The exit code is 2 if there is anything to do.
     """
     if repair == adopt:
         raise click.UsageError("Give one of --repair and --adopt.")

@@ -21,7 +21,7 @@ def print_plan(session: Session, found: JsonMapping) -> None:
     if rows:
         render.table(session.out(), ("RESOURCE", "TYPE", "VERDICT", "ACTION", "DETAILS"), rows)
     else:
-        session.say(f"Stack {found['stack_name']} is in step: {found['observed']} resources were observed.")
+        session.say(f"Stack {found['stack_name']} is in sync: {found['observed']} resources were observed.")
     for warning in found.get("warnings", ()):
         click.echo(f"Warning: {one_line(warning)}", err=True)
 
@@ -37,7 +37,7 @@ def _remark(one: JsonMapping) -> str:
 
 def details(row: JsonMapping) -> str:
     """Return the differences of a resource, or the reason of its verdict, in a line."""
-    if row["verdict"] != "changed":
+    if row["verdict"] != "MODIFIED":
         return one_line(row["reason"])
     return "; ".join(
         f"{clean(item['property'])}: {_value(item['expected'])} → {_value(item['found'])}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from orchestrator.engine.observation.verdicts import Verdict
+from orchestrator.engine.observation.drift import DriftState
 from orchestrator.json_types import JsonMapping, JsonObject
 
 NESTED: Final = "a nested stack defines it: change the template of that stack"
@@ -22,7 +22,7 @@ class Candidate(NamedTuple):
 
     path: str  # in the stack
     name: str
-    verdict: Verdict
+    verdict: DriftState
     values: JsonMapping  # the observed values of the properties that differ
     secrets: frozenset[str] = frozenset()
     own: bool = True  # the template of the stack defines it
@@ -80,7 +80,7 @@ def adoption(document: JsonMapping, sections: tuple[str, str], candidates: Seque
     for item in candidates:
         if obstacle := _obstacle(editor, item):
             left.append(Left(item.path, obstacle))
-        elif item.verdict == "missing":
+        elif item.verdict == "MISSING":
             editor.remove(item.name)
         else:
             for name in sorted(item.values):
@@ -92,18 +92,18 @@ def adoption(document: JsonMapping, sections: tuple[str, str], candidates: Seque
 
 
 def _obstacle(editor: _Editor, item: Candidate) -> str:
-    if item.verdict == "unknown":
+    if item.verdict == "UNKNOWN":
         return f"it could not be observed: {item.reason}"
     if not item.own:
         return NESTED
     if item.external:
         return EXTERNAL
-    if item.verdict == "failed":
+    if item.verdict == "FAILED":
         return IN_ERROR
     body = (editor.document.get(editor.resources) or {}).get(item.name)
     if not isinstance(body, Mapping) or not isinstance(body.get(editor.properties, {}), dict):
         return GENERATED
-    if item.verdict == "missing" and item.required_by:
+    if item.verdict == "MISSING" and item.required_by:
         if len(item.required_by) == 1:
             return f"{item.required_by[0]} refers to it: remove the reference first"
         return f"{', '.join(item.required_by)} refer to it: remove the references first"

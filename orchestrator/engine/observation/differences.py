@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from orchestrator.engine.observation.verdicts import Difference
+from orchestrator.engine.observation.drift import Difference
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType
 from orchestrator.template.secret_values import MASK, NO_SECRETS, SecretValues

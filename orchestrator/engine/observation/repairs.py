@@ -10,8 +10,8 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple, get_args
 
+from orchestrator.engine.observation.drift import ProvenState
 from orchestrator.engine.observation.policies import Mode
-from orchestrator.engine.observation.verdicts import Fact
 
 Action = Literal["update", "recover", "recreate", "replace"]
 ACTIONS: Final = get_args(Action)
@@ -42,7 +42,7 @@ MEMORY: Final = dt.timedelta(days=1)  # earlier repairs are forgotten
 class Fault(NamedTuple):
     """A confirmed verdict, without the accepted differences."""
 
-    fact: Fact
+    state: ProvenState
     properties: tuple[str, ...] = ()  # first names of the paths that differ
     holds_data: bool = False
     fixed: frozenset[str] = frozenset()  # properties that the type cannot update in place
@@ -81,12 +81,12 @@ class Decision(NamedTuple):
 
 def action_for(fault: Fault) -> Action | None:
     """Return the smallest action that ends a fault; None if there is none."""
-    match fault.fact:
-        case "missing":
+    match fault.state:
+        case "MISSING":
             return "recreate"
-        case "failed":
+        case "FAILED":
             return "recover" if fault.recoverable else "replace"
-        case "changed":
+        case "MODIFIED":
             names = corrected(fault)
             if not names:
                 return None
@@ -138,7 +138,7 @@ def _refusal(fault: Fault, around: Circumstances, action: Action | None) -> str:
 
 def obstacle(fault: Fault, action: Action | None) -> str:
     """Return why no update repairs a fault, whoever requests it; empty: nothing is in the way."""
-    if not fault.properties and fault.fact == "changed":
+    if not fault.properties and fault.state == "MODIFIED":
         return "all differences are accepted"
     if action is None:
         return "the template sets none of the changed properties, and the type cannot change them"

@@ -1,6 +1,6 @@
 """A field: a byte per resource of a stack and its nested stacks, in the order of level, stack and name.
 
-The lower four bits of a byte are a state, the bit DRIFT says that the resource is not in step with its
+The lower four bits of a byte are a state, the bit DRIFT says that the resource is not in sync with its
 object. `encode` and `encode_changes` define the format of responses (docs/console.md "Field").
 """
 

@@ -163,23 +163,23 @@ def _mark(
         return None
     state = load_state(visit, engine.cipher)
     recorded = recorded_values(type_, found, state, full_context(engine, db, visit))
-    standing = judge(recorded, replace(seen, ready=True))
+    drift = judge(recorded, replace(seen, ready=True))
     [place] = rules.places(db, [(stack.id, resource.name, resource.resource_type)])
     in_force = [row.rule for row in rules.in_force(db, stack.project_id, {id_ for id_, _ in place.stacks})]
     now = dt.datetime.now(dt.UTC)
-    standing = without_accepted(standing, lambda path: accepts(in_force, place, path, now) is not None)
-    if standing.fact not in ("changed", "missing"):
+    drift = without_accepted(drift, lambda path: accepts(in_force, place, path, now) is not None)
+    if drift.state not in ("MODIFIED", "MISSING"):
         return None
     environment = repairs.stacks(db, [stack.id])[stack.id].environment
     holders = rules.holders(db, {stack.id}).get(stack.id, ())
     grouped = any(isinstance(engine.types.get(holder), GroupType) for holder in holders)
-    fault = observed_fault(visit, type_, recorded, standing, environment, grouped=grouped)
+    fault = observed_fault(visit, type_, recorded, drift, environment, grouped=grouped)
     action = action_for(fault)
     if action not in OBSERVED or obstacle(fault, action) or (action == "recreate" and fault.holds_data):
         return None  # left to the policies: a late request has replaced nothing
     names = SEPARATOR.join(sorted(corrected(fault)))
     told = f"Correction ({action}): a request that was superseded has changed {names or 'the object'}"
-    return Mark(resource.id, found.version, OBSERVED[action], names or standing.reason, told)
+    return Mark(resource.id, found.version, OBSERVED[action], names or drift.reason, told)
 
 
 def _correct(

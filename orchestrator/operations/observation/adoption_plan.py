@@ -16,7 +16,7 @@ from orchestrator.operations.observation.stack_survey import Surveyed
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.resources.base import Observation
 from orchestrator.store.observation import groups, verdicts
-from orchestrator.store.observation.verdicts import NewStanding
+from orchestrator.store.observation.verdicts import NewDrift
 from orchestrator.store.stacks import revisions
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.template.functions.time_budget import time_budget
@@ -54,13 +54,11 @@ def _record(context: OperationContext, stack: StackRow, deviating: Sequence[Surv
     """Record the differences of the stack's resources as the continuous observation does, so that an update
     knows them; return whether all are recorded.
     """
-    changed = [
-        one for one in deviating if one.standing.verdict == "changed" and one.visit.stack.id == stack.id
-    ]
-    by_type: dict[str, list[NewStanding]] = defaultdict(list)
+    changed = [one for one in deviating if one.drift.verdict == "MODIFIED" and one.visit.stack.id == stack.id]
+    by_type: dict[str, list[NewDrift]] = defaultdict(list)
     for one in changed:
         item = one.placed.item
-        by_type[item.type_name].append(NewStanding(item.id, item.version, one.standing))
+        by_type[item.type_name].append(NewDrift(item.id, item.version, one.drift))
     recorded = 0
     with context.database.borrow(hot=False) as db:
         for type_name, found in by_type.items():
@@ -70,10 +68,10 @@ def _record(context: OperationContext, stack: StackRow, deviating: Sequence[Surv
 
 
 def _candidate(stack: StackRow, template: Template, one: Surveyed) -> Candidate:
-    visit, standing, recorded = one.visit, one.standing, one.recorded
+    visit, drift, recorded = one.visit, one.drift, one.recorded
     own, name = visit.stack.id == stack.id, visit.resource.name
     secrets = recorded.secrets
-    names = {difference.property.partition(".")[0] for difference in standing.differences}
+    names = {difference.property.partition(".")[0] for difference in drift.differences}
     found: Mapping[str, Any] = {}
     if isinstance(one.evidence, Observation):
         found = {n: value for n, value in (one.evidence.properties or {}).items() if n in names}
@@ -81,13 +79,13 @@ def _candidate(stack: StackRow, template: Template, one: Surveyed) -> Candidate:
     return Candidate(
         one.placed.path,
         name,
-        standing.verdict,
+        drift.verdict,
         found,
         frozenset(n for n in names if secrets is None or secrets.found_in(recorded.properties.get(n))),
         own=own,
         external=definition is not None and definition.body.get("external_id") is not None,
-        reason=standing.unknown,
-        required_by=_required_by(template, name) if own and standing.fact == "missing" else (),
+        reason=drift.unknown,
+        required_by=_required_by(template, name) if own and drift.state == "MISSING" else (),
     )
 
 

@@ -44,7 +44,7 @@ ACTION: Final = "converge"
 OPTIONS: Final = frozenset({"plan", "adopt", "resources"})
 MAX_NAMES: Final = 5  # in an error
 MAX_RESOURCES: Final = 1_000  # named in a request
-OBSERVED: Final[Mapping[str, Any]] = {"missing": "absent", "failed": "error", "changed": "changed"}
+OBSERVED: Final[Mapping[str, Any]] = {"MISSING": "absent", "FAILED": "error", "MODIFIED": "changed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,15 +170,15 @@ def _deviations(context: OperationContext, deviating: Sequence[Surveyed]) -> lis
 
 
 def _deviation(surveyed: Surveyed, state: StackState, *, grouped: bool) -> Deviation:
-    if surveyed.standing.unknown:
+    if surveyed.drift.unknown:
         return Deviation(
-            surveyed, None, frozenset(), surveyed.standing.unknown, restricted=False, holds_data=False
+            surveyed, None, frozenset(), surveyed.drift.unknown, restricted=False, holds_data=False
         )
     fault = observed_fault(
         surveyed.visit,
         surveyed.type,
         surveyed.recorded,
-        surveyed.standing,
+        surveyed.drift,
         state.environment,
         grouped=grouped,
     )
@@ -229,17 +229,17 @@ def _start(context: OperationContext, stack: StackRow, todo: Sequence[Deviation]
 
 
 def _mark(one: Deviation) -> Mark:
-    standing, item = one.surveyed.standing, one.surveyed.placed.item
-    cause = standing.reason or ", ".join(difference.property for difference in standing.differences)
-    told = f"Convergence ({one.action}), observed {standing.fact}: {cause}"
-    reason = SEPARATOR.join(sorted(one.properties)) or standing.reason
-    observed: Any = "recoverable" if one.action == "recover" else OBSERVED[standing.fact]
+    drift, item = one.surveyed.drift, one.surveyed.placed.item
+    cause = drift.reason or ", ".join(difference.property for difference in drift.differences)
+    told = f"Convergence ({one.action}), observed {drift.state}: {cause}"
+    reason = SEPARATOR.join(sorted(one.properties)) or drift.reason
+    observed: Any = "recoverable" if one.action == "recover" else OBSERVED[drift.state]
     return Mark(item.id, item.version, observed, reason, told)
 
 
 def _warnings(surveyed: Survey) -> list[str]:
     """Return what speaks against a repair: a service that has lost many objects at once may be at fault."""
-    missing = Counter(one.type.service for one in surveyed.deviating if one.standing.fact == "missing")
+    missing = Counter(one.type.service for one in surveyed.deviating if one.drift.state == "MISSING")
     return [
         f"{lost} of {surveyed.observed[service]} objects of {service or 'a service'} do not exist: the fault "
         "may be the provider's. A repair creates all of them again."
@@ -259,7 +259,7 @@ def _body(stack: StackRow, found: Sequence[Deviation], surveyed: Survey) -> Json
 
 
 def _shown(one: Deviation) -> JsonObject:
-    resource, stack, standing = one.surveyed.visit.resource, one.surveyed.visit.stack, one.surveyed.standing
+    resource, stack, drift = one.surveyed.visit.resource, one.surveyed.visit.stack, one.surveyed.drift
     return {
         "path": one.surveyed.placed.path,
         "stack_id": stack.uuid,
@@ -267,9 +267,9 @@ def _shown(one: Deviation) -> JsonObject:
         "resource_name": resource.name,
         "resource_type": resource.type,
         "physical_resource_id": resource.physical_id,
-        "verdict": standing.verdict,
-        "reason": standing.unknown or standing.reason,
-        "differences": [difference.as_json() for difference in standing.differences],
+        "verdict": drift.verdict,
+        "reason": drift.unknown or drift.reason,
+        "differences": [difference.as_json() for difference in drift.differences],
         "action": one.action,
         "obstacle": one.obstacle or None,
         "restricted": one.restricted,

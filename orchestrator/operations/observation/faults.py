@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.observation.differences import Recorded
+from orchestrator.engine.observation.drift import Drift, ProvenState
 from orchestrator.engine.observation.repairs import Fault
-from orchestrator.engine.observation.verdicts import Fact, Standing
 from orchestrator.errors import InvalidTemplate
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType
@@ -29,7 +29,7 @@ class Damaged(NamedTuple):
     environment: JsonMapping  # of its stack
 
 
-def fault_of(fact: Fact, differences: Iterable[str], resource: Damaged) -> Fault:
+def fault_of(state: ProvenState, differences: Iterable[str], resource: Damaged) -> Fault:
     """Return the fault of a resource; `differences` are the paths that are not accepted."""
     names = {path.partition(".")[0] for path in differences}
     type_ = resource.type
@@ -39,7 +39,7 @@ def fault_of(fact: Fact, differences: Iterable[str], resource: Damaged) -> Fault
         holds_data = False
     fixed = frozenset(n for n in names if n not in declared or not declared[n].update_allowed)
     return Fault(
-        fact,
+        state,
         tuple(sorted(names)),
         holds_data=holds_data,
         fixed=fixed,
@@ -54,14 +54,14 @@ def observed_fault(
     visit: ResourceVisit,
     type_: ResourceType,
     recorded: Recorded,
-    standing: Standing,
+    drift: Drift,
     environment: JsonMapping,
     *,
     grouped: bool,
 ) -> Fault:
     """Return the fault of a resource that was observed just now."""
     resource, definition = visit.resource, visit.definition
-    paths = [difference.property for difference in standing.differences]
+    paths = [difference.property for difference in drift.differences]
     given = (definition.body.get("properties") if definition is not None else None) or {}
     damaged = Damaged(
         resource.name,
@@ -77,7 +77,7 @@ def observed_fault(
         ),
         environment=environment,
     )
-    return fault_of(standing.fact, paths, damaged)
+    return fault_of(drift.state, paths, damaged)
 
 
 def set_properties(

@@ -12,6 +12,7 @@ from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.engine.check.outcome import error_text
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.observation.differences import Recorded
+from orchestrator.engine.observation.drift import IN_SYNC, Drift
 from orchestrator.engine.observation.judgement import (
     Evidence,
     Unlisted,
@@ -21,7 +22,6 @@ from orchestrator.engine.observation.judgement import (
     without_accepted,
 )
 from orchestrator.engine.observation.policies import accepts
-from orchestrator.engine.observation.verdicts import IN_STEP, Standing
 from orchestrator.engine.physical_names import physical_name
 from orchestrator.errors import AwaitingBudget, Superseded
 from orchestrator.logs import logger
@@ -39,7 +39,7 @@ from orchestrator.store.connections.damaged_rows import damage
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.observation import groups, rules, verdicts
 from orchestrator.store.observation.groups import Group
-from orchestrator.store.observation.verdicts import Db, NewStanding
+from orchestrator.store.observation.verdicts import Db, NewDrift
 from orchestrator.store.observation.watched import VersionedVisit, Watched
 from orchestrator.template.secret_values import NO_SECRETS
 
@@ -116,19 +116,19 @@ class Findings:
     def __init__(self, db: Db, group: Group) -> None:
         """Read the deviations that are known."""
         self._db, self._group = db, group
-        self.known: Mapping[int, Standing] = verdicts.standings(db, group)
+        self.known: Mapping[int, Drift] = verdicts.drifts(db, group)
         self._acceptances = [row.rule for row in rules.listed(db, group.project_id, kind="accept")]
         self._around: dict[int, rules.Surroundings] = {}  # by stack, in this round
         self.with_accepted: set[int] = set()  # resources with accepted differences
-        self._new: list[tuple[Watched, Standing]] = []
+        self._new: list[tuple[Watched, Drift]] = []
         self.news = 0
-        self.missing = sum(1 for standing in self.known.values() if standing.fact == "missing")
+        self.missing = sum(1 for drift in self.known.values() if drift.state == "MISSING")
 
-    def before(self, item: Watched) -> Standing:
+    def before(self, item: Watched) -> Drift:
         """Return what was known about a resource before the round."""
-        return self.known.get(item.id, IN_STEP)
+        return self.known.get(item.id, IN_SYNC)
 
-    def judge(self, item: Watched, visit: ResourceVisit, recorded: Recorded, evidence: Evidence) -> Standing:
+    def judge(self, item: Watched, visit: ResourceVisit, recorded: Recorded, evidence: Evidence) -> Drift:
         """Add the evidence of an observation; return what it proves."""
         before = self.before(item)
         after_outage = self._group.failing or bool(before.unknown) or self._after_outage(evidence)
@@ -154,13 +154,13 @@ class Findings:
             return False
         return circuit_breakers.is_in_doubt(self._db, self._group.project_id, self._group.service)
 
-    def _without_accepted(self, visit: ResourceVisit, standing: Standing) -> Standing:
+    def _without_accepted(self, visit: ResourceVisit, drift: Drift) -> Drift:
         resource, stack_id, now = visit.resource, visit.stack.id, self._group.round_at
         if stack_id not in self._around:
             self._around |= rules.surroundings(self._db, [stack_id])
         place = self._around[stack_id].place(resource.name, resource.resource_type)
         return without_accepted(
-            standing, lambda property_: accepts(self._acceptances, place, property_, now) is not None
+            drift, lambda property_: accepts(self._acceptances, place, property_, now) is not None
         )
 
     def add_unobserved(self, items: Sequence[Watched], reason: str) -> None:
@@ -168,11 +168,11 @@ class Findings:
         for item in items:
             self._add(item, unobserved(self.before(item), reason))
 
-    def _add(self, item: Watched, after: Standing) -> None:
+    def _add(self, item: Watched, after: Drift) -> None:
         before = self.before(item)
         if after == before:
             return
-        self.missing += (after.fact == "missing") - (before.fact == "missing")
+        self.missing += (after.state == "MISSING") - (before.state == "MISSING")
         self._new.append((item, after))
         if len(self._new) >= BATCH:
             self.write()
@@ -182,12 +182,12 @@ class Findings:
         if not self._new:
             return
         new, self._new = self._new, []
-        rows = [NewStanding(item.id, item.version, standing) for item, standing in new]
+        rows = [NewDrift(item.id, item.version, drift) for item, drift in new]
         written = verdicts.record(self._db, self._group, rows)
         self.news += len(new)
-        for item, standing in new:
-            if item.id in written and standing.verdict != self.before(item).verdict:
-                metrics.count_verdict(item.type_name, standing.verdict)
+        for item, drift in new:
+            if item.id in written and drift.verdict != self.before(item).verdict:
+                metrics.count_verdict(item.type_name, drift.verdict)
 
 
 def full_context(

@@ -149,7 +149,7 @@ def _admission(
     candidates = []
     for id_, (case, action) in chosen.items():
         unit, member = units[case.row.stack_id]
-        broken = case.fault.fact in ("missing", "failed")
+        broken = case.fault.state in ("MISSING", "FAILED")
         # A replacement is created before the replaced object is deleted.
         candidate = Candidate(id_, member or case.row.name, broken, interrupts=action == "update")
         candidates.append((unit, candidate))

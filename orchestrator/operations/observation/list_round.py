@@ -12,9 +12,9 @@ import orjson
 
 from orchestrator import metrics
 from orchestrator.clients.keystone.cloud_session import Cloud
+from orchestrator.engine.observation.drift import IN_SYNC, Drift
 from orchestrator.engine.observation.judgement import Evidence, Unlisted, Unobserved, unobserved
 from orchestrator.engine.observation.rounds import estimated_loss, is_mass_loss
-from orchestrator.engine.observation.verdicts import IN_STEP, Standing
 from orchestrator.errors import ProviderError
 from orchestrator.logs import logger
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
@@ -163,8 +163,8 @@ class ListRound:
             except DAMAGED as error:
                 self.findings.judge_damaged(item, error)
                 continue
-            self.gone += after.fact == "missing" and self.findings.before(item).fact != "missing"
-            if after == IN_STEP and item.id not in self.findings.with_accepted:
+            self.gone += after.state == "MISSING" and self.findings.before(item).state != "MISSING"
+            if after == IN_SYNC and item.id not in self.findings.with_accepted:
                 self.engine.unchanged.add(item.id, item.version, digest)
 
     def _judge(
@@ -173,7 +173,7 @@ class ListRound:
         item: Watched,
         cloud: Cloud | None,
         listed: Mapping[str, Any],
-    ) -> tuple[Evidence, Standing]:
+    ) -> tuple[Evidence, Drift]:
         """Observe a resource; return the evidence, and what it proves."""
         if reason := self.engine.quarantine.reason("observation", item.id):
             self.findings.add_unobserved([item], reason)
@@ -215,7 +215,7 @@ class ListRound:
         before = self.findings.before(item)
         if before.unknown or not before.confirmed:  # the pauses are for proven results
             return True
-        return self.engine.look_ups.is_due(item.id, item.version, missing=before.fact == "missing")
+        return self.engine.look_ups.is_due(item.id, item.version, missing=before.state == "MISSING")
 
     def _look_up_one(self, item: Watched) -> tuple[str, bool]:
         """Return why the object could not be observed, and whether it does not exist."""
@@ -234,8 +234,8 @@ class ListRound:
         if not isinstance(evidence, Observation):
             return "", False
         if after.confirmed:
-            self.engine.look_ups.note(item.id, item.version, missing=after.fact == "missing")
-        return "", not evidence.exists and self.findings.before(item).fact != "missing"
+            self.engine.look_ups.note(item.id, item.version, missing=after.state == "MISSING")
+        return "", not evidence.exists and self.findings.before(item).state != "MISSING"
 
     def _cloud(self, root_id: int) -> Cloud | None:
         engine = self.engine

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from orchestrator import metrics
 from orchestrator.engine.messages import RoundMessage
+from orchestrator.engine.observation.drift import GroupKind
 from orchestrator.engine.observation.rounds import (
     HASTENED_SHARE,
     MAX_SINGLE,
@@ -20,7 +21,6 @@ from orchestrator.engine.observation.rounds import (
     is_mass_loss,
     prefers_lists,
 )
-from orchestrator.engine.observation.verdicts import GroupKind
 from orchestrator.errors import InvalidRequest
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.observation.findings import Findings, Lease

@@ -12,8 +12,8 @@ from typing import Final
 from orchestrator import metrics
 from orchestrator.config import Settings
 from orchestrator.engine.check.outcome import error_text
+from orchestrator.engine.observation.drift import OF_PROJECT
 from orchestrator.engine.observation.rounds import next_interval, pause
-from orchestrator.engine.observation.verdicts import OF_PROJECT
 from orchestrator.errors import AwaitingBudget, Misconfigured, OrchestratorError, Superseded
 from orchestrator.logs import logger
 from orchestrator.operations.observation.findings import RoundResult

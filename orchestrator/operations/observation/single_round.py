@@ -136,5 +136,5 @@ def _observed(
 
     evidence = evidence_of(observe)
     state = load_state(visit, engine.cipher)
-    standing = findings.judge(item, visit, recorded_values(type_, found, state, ctx), evidence)
-    return Seen(evidence, standing.confirmed)
+    drift = findings.judge(item, visit, recorded_values(type_, found, state, ctx), evidence)
+    return Seen(evidence, drift.confirmed)

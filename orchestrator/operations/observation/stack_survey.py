@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from orchestrator.engine.check.outcome import error_text
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.observation.differences import Recorded
+from orchestrator.engine.observation.drift import IN_SYNC, Drift
 from orchestrator.engine.observation.judgement import (
     Evidence,
     Unlisted,
@@ -27,7 +28,6 @@ from orchestrator.engine.observation.judgement import (
     without_accepted,
 )
 from orchestrator.engine.observation.policies import Place, Rule, accepts
-from orchestrator.engine.observation.verdicts import IN_STEP, Standing
 from orchestrator.errors import AwaitingBudget, LimitExceeded, Misconfigured
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_reader
@@ -56,14 +56,14 @@ Found = tuple[Placed, ResourceType]
 
 
 class Surveyed(NamedTuple):
-    """A resource that is not in step, or could not be observed."""
+    """A resource that is not in sync, or could not be observed."""
 
     placed: Placed
     visit: ResourceVisit
     type: ResourceType
     recorded: Recorded
     evidence: Evidence
-    standing: Standing  # in a survey without accepted differences
+    drift: Drift  # in a survey without accepted differences
 
 
 class Survey(NamedTuple):
@@ -93,7 +93,7 @@ def survey(context: OperationContext, stack: StackRow) -> Survey:
         for part in batches(found, SLICE):
             for surveyed in surveyor.observe(part):
                 observed[surveyed.type.service] += not isinstance(surveyed.evidence, Unobserved)
-                if surveyed.standing != IN_STEP:
+                if surveyed.drift != IN_SYNC:
                     deviating.append(surveyed)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -151,8 +151,8 @@ class _Surveyor:
         self._wait(future for *_, future in read)
         for placed, type_, visit, recorded, future in read:
             evidence: Evidence = _result(future)
-            standing = replace(judge(recorded, evidence), confirmed=True)
-            yield Surveyed(placed, visit, type_, recorded, evidence, standing)
+            drift = replace(judge(recorded, evidence), confirmed=True)
+            yield Surveyed(placed, visit, type_, recorded, evidence, drift)
 
     def _context(self, type_: ResourceType, found: VersionedVisit) -> tuple[Context, Recorded]:
         visit = found.visit
@@ -202,8 +202,8 @@ def _result(future: Future[Any]) -> Any:
 def _without_accepted(
     context: OperationContext, stack: StackRow, deviating: Sequence[Surveyed]
 ) -> list[Surveyed]:
-    """Return the resources that are not in step without their accepted differences."""
-    if not any(surveyed.standing.differences for surveyed in deviating):
+    """Return the resources that are not in sync without their accepted differences."""
+    if not any(surveyed.drift.differences for surveyed in deviating):
         return list(deviating)
     now, shown = dt.datetime.now(dt.UTC), []
     with context.database.borrow(hot=False) as db:
@@ -215,9 +215,9 @@ def _without_accepted(
         in_force = [row.rule for row in rules.in_force(db, stack.project_id, around)]
     for surveyed, place in zip(deviating, places, strict=True):
         is_accepted = partial(_is_accepted, in_force, place, now=now)
-        standing = without_accepted(surveyed.standing, is_accepted)
-        if standing != IN_STEP:
-            shown.append(surveyed._replace(standing=standing))
+        drift = without_accepted(surveyed.drift, is_accepted)
+        if drift != IN_SYNC:
+            shown.append(surveyed._replace(drift=drift))
     return shown
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.observation.verdicts import DRIFT, OF_PROJECT, VERDICTS
+from orchestrator.engine.observation.drift import DRIFT_STATES, DRIFTED, OF_PROJECT
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.observation.verdicts import CURRENT
@@ -25,7 +25,7 @@ IS_SHOWN: Final = f"(v.unknown_since IS NOT NULL OR v.confirmed) AND {CURRENT}"
 
 BY_STACK: Final = f"""
 WITH RECURSIVE deviating AS MATERIALIZED (
-    SELECT v.stack_id, CASE WHEN v.unknown_since IS NULL THEN v.verdict ELSE 'unknown' END AS verdict,
+    SELECT v.stack_id, CASE WHEN v.unknown_since IS NULL THEN v.verdict ELSE 'UNKNOWN' END AS verdict,
         count(*) AS number
     FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
     WHERE v.root_id = ANY(%(roots)s) AND {IS_SHOWN}
@@ -73,33 +73,33 @@ UNOBSERVED_IN_BRANCH: Final = f"{_BRANCH}{_UNOBSERVED}"
 
 def drifted(database: Database, stacks: Sequence[StackRow]) -> dict[int, dict[str, int]]:
     """Return the number of resources of stacks that differ from their desired state, by stack and verdict."""
-    none = dict.fromkeys((verdict for verdict in VERDICTS if verdict in DRIFT), 0)
+    none = dict.fromkeys((verdict for verdict in DRIFT_STATES if verdict in DRIFTED), 0)
     found = {stack.id: dict(none) for stack in stacks}
     with database.borrow() as db:
         for stack_id, verdict, number in _by_stack(db, stacks) if stacks else ():
-            if verdict in DRIFT:
+            if verdict in DRIFTED:
                 found[stack_id][verdict] = number
     return found
 
 
 def deviating(database: Database, stack: StackRow) -> dict[str, int]:
-    """Return the number of resources that are not in step, by verdict.
+    """Return the number of resources that are not in sync, by verdict.
 
     Resources are only counted if a service or the credential of the stack gives no answer.
     """
-    found = dict.fromkeys((verdict for verdict in VERDICTS if verdict != "in_step"), 0)
+    found = dict.fromkeys((verdict for verdict in DRIFT_STATES if verdict != "IN_SYNC"), 0)
     with database.borrow() as db:
         found.update((verdict, number) for _, verdict, number in _by_stack(db, [stack]))
-    found["unknown"] += _unobserved(database, stack)
+    found["UNKNOWN"] += _unobserved(database, stack)
     return found
 
 
 def all_verdicts(database: Database, stack: StackRow, deviating: dict[str, int]) -> dict[str, int]:
-    """Return the number of resources by verdict; a resource is in step unless it deviates."""
+    """Return the number of resources by verdict; a resource is in sync unless it deviates."""
     with database.borrow() as db:
         statement = SIZE_OF_TREE if stack.root_id == stack.id else SIZE_OF_BRANCH
         [(total,)] = fetch_prepared(db, statement, {"stack_id": stack.id})
-    return {"in_step": max(0, total - sum(deviating.values())), **deviating}
+    return {"IN_SYNC": max(0, total - sum(deviating.values())), **deviating}
 
 
 def _by_stack(db: Db, stacks: Sequence[StackRow]) -> Sequence[TupleRow]:

@@ -21,12 +21,12 @@ WITH v AS MATERIALIZED (
     FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
     JOIN observation_group g ON g.id = v.group_id
     WHERE v.stack_id = %(stack_id)s AND v.confirmed AND v.unknown_since IS NULL
-        AND {check_in("v.verdict", ("missing", "failed"))} AND {CURRENT}
+        AND {check_in("v.verdict", ("MISSING", "FAILED"))} AND {CURRENT}
         AND (g.loss_since IS NULL OR g.loss_approved_at IS NOT NULL)
         AND r.op IS NULL AND r.lease IS NULL AND NOT r.leftover AND r.action <> 'DELETE'
     ORDER BY r.id FOR UPDATE OF r SKIP LOCKED
 )
-UPDATE resource r SET observed = CASE v.verdict WHEN 'missing' THEN 'absent' ELSE 'error' END,
+UPDATE resource r SET observed = CASE v.verdict WHEN 'MISSING' THEN 'absent' ELSE 'error' END,
     observed_at = v.observed_at, observed_reason = nullif(v.reason, '')
 FROM v WHERE r.id = v.id
 """
@@ -34,7 +34,7 @@ DRIFTED: Final = f"""
 SELECT DISTINCT split_part(d ->> 'property', '.', 1)
 FROM resource r JOIN resource_verdict v ON v.resource_id = r.id
 CROSS JOIN LATERAL jsonb_array_elements(v.differences) AS d
-WHERE r.id = %(id)s AND v.verdict = 'changed' AND {CURRENT}
+WHERE r.id = %(id)s AND v.verdict = 'MODIFIED' AND {CURRENT}
 """
 
 

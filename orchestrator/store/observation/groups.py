@@ -14,7 +14,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import RoundMessage
-from orchestrator.engine.observation.verdicts import GroupKind
+from orchestrator.engine.observation.drift import GroupKind
 
 Db = Connection[TupleRow]
 

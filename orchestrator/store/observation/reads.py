@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Select, Text, and_, case, desc, func, literal, or_, select, true
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from orchestrator.engine.observation.verdicts import OF_PROJECT
+from orchestrator.engine.observation.drift import OF_PROJECT
 from orchestrator.json_types import JsonObject
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.streaming import streamed
@@ -33,7 +33,7 @@ MAX_PAGE: Final = 1_000
 MAX_DEVIATING: Final = 100_000  # verdicts read for a list of resources
 
 V, H = ResourceVerdict, VerdictHistory
-SHOWN: Final = case((V.unknown_since.is_not(None), literal("unknown")), else_=V.verdict)
+SHOWN: Final = case((V.unknown_since.is_not(None), literal("UNKNOWN")), else_=V.verdict)
 IS_CURRENT: Final = and_(
     V.physical_id == Resource.physical_id,
     or_(Resource.observed_at.is_(None), V.observed_at >= Resource.observed_at),
@@ -42,7 +42,7 @@ IS_SHOWN: Final = or_(V.unknown_since.is_not(None), V.confirmed)
 
 
 class Deviation(NamedTuple):
-    """A resource that is not in step, or could not be observed."""
+    """A resource that is not in sync, or could not be observed."""
 
     fault_id: int
     resource_id: int
@@ -150,7 +150,7 @@ def deviation_of(database: Database, resource_id: int) -> Deviation | None:
 def deviating(
     database: Database, stack: StackRow, *, tree: bool, limit: int = MAX_DEVIATING
 ) -> dict[int, ShortVerdict]:
-    """Return the verdicts on the resources of a stack, or of its whole `tree`, that are not in step, by
+    """Return the verdicts on the resources of a stack, or of its whole `tree`, that are not in sync, by
     resource; at most `limit`.
     """
     seen_at = func.greatest(V.observed_at, ObservationGroup.observed_at)
@@ -296,7 +296,7 @@ def refusal_of(database: Database, root_id: int) -> Refusal | None:
     return None if row is None else Refusal._make(row)
 
 
-def in_step_since(database: Database, stack: StackRow, resource_id: int) -> dt.datetime | None:
+def in_sync_since(database: Database, stack: StackRow, resource_id: int) -> dt.datetime | None:
     """Return the end of the last verdict on a resource."""
     statement = select(func.max(H.ended_at)).where(H.stack_id == stack.id, H.resource_id == resource_id)
     with database.engine.connect() as connection:

@@ -37,7 +37,7 @@ FOUND, EXPECTED = (f"coalesce(left(d ->> '{side}', 100), 'null')" for side in ("
 MARK: Final = f"""
 WITH v AS MATERIALIZED (
     SELECT v.id, v.resource_id, coalesce(nullif(i.names, ''), v.reason) AS reason, v.observed_at,
-        CASE WHEN v.verdict = 'missing' THEN 'absent' WHEN v.verdict = 'changed' THEN 'changed'
+        CASE WHEN v.verdict = 'MISSING' THEN 'absent' WHEN v.verdict = 'MODIFIED' THEN 'changed'
             WHEN i.recover THEN 'recoverable' ELSE 'error' END AS observed
     FROM unnest(%(faults)s::bigint[], %(names)s::text[], %(recover)s::bool[]) AS i(fault_id, names, recover)
     JOIN resource_verdict v ON v.id = i.fault_id JOIN resource r ON r.id = v.resource_id
@@ -63,7 +63,7 @@ WITH i AS MATERIALIZED (
 {EVENT}
 SELECT w.stack_id, w.name, w.type, w.physical_id, 'UPDATE', 'IN_PROGRESS',
     'Automatic repair (' || w.action || '), observed ' || w.verdict || ': ' || CASE
-        WHEN w.verdict = 'changed' THEN (
+        WHEN w.verdict = 'MODIFIED' THEN (
             SELECT string_agg(concat(d ->> 'property', ' is ', {FOUND}, ' instead of ',
                 {EXPECTED}), ', ') FROM jsonb_array_elements(w.differences) AS d)
         ELSE w.fault_reason END, true

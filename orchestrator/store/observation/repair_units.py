@@ -35,7 +35,7 @@ WITH v AS MATERIALIZED (
     SELECT v.resource_id, s.parent_resource_id
     FROM stack c JOIN resource_verdict v ON v.root_id = c.root_id
     JOIN resource r ON r.id = v.resource_id JOIN stack s ON s.id = v.stack_id
-    WHERE c.id = ANY(%(stacks)s) AND v.confirmed AND {check_in("v.verdict", ("missing", "failed"))}
+    WHERE c.id = ANY(%(stacks)s) AND v.confirmed AND {check_in("v.verdict", ("MISSING", "FAILED"))}
         AND {CURRENT}
 )
 SELECT m.stack_id, count(*), count(*) FILTER (WHERE m.status = 'COMPLETE'

@@ -12,8 +12,8 @@ import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
+from orchestrator.engine.observation.drift import DRIFTED, ProvenState
 from orchestrator.engine.observation.repairs import Action, Attempt, RepairStatus
-from orchestrator.engine.observation.verdicts import DRIFT, Fact
 from orchestrator.engine.states import SUSPECT
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.store.observation.verdicts import CURRENT
@@ -37,7 +37,7 @@ class FaultRow:
     name: str
     type: str
     physical_id: str
-    verdict: Fact
+    verdict: ProvenState
     reason: str
     differences: list[JsonObject]
     resource_action: str
@@ -110,7 +110,8 @@ class RepairRow:
     comment: str | None
 
 
-IS_FAULT: Final = f"v.confirmed AND v.unknown_since IS NULL AND {check_in('v.verdict', DRIFT)} AND {CURRENT}"
+IS_FAULT: Final = f"""v.confirmed AND v.unknown_since IS NULL AND {check_in("v.verdict", DRIFTED)}
+    AND {CURRENT}"""
 DUE: Final = f"""
 SELECT v.id, v.project_id, v.stack_id, v.root_id, v.group_id, v.resource_id, v.name, v.type, v.physical_id,
     v.verdict, v.reason, v.differences, r.action AS resource_action, r.status AS resource_status,

@@ -16,7 +16,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.outcome import OBSERVED_ERRORS
-from orchestrator.engine.observation.verdicts import DRIFT, Difference, Standing
+from orchestrator.engine.observation.drift import DRIFTED, Difference, Drift
 from orchestrator.store.connections.damaged_rows import decoded
 from orchestrator.store.observation.groups import Group
 from orchestrator.store.observation.watched import TYPE, VERSION
@@ -27,10 +27,10 @@ Db = Connection[TupleRow]
 # A verdict is void after an operation, or for another object.
 CURRENT: Final = """v.physical_id = r.physical_id
     AND (r.observed_at IS NULL OR v.observed_at >= r.observed_at)"""
-_SAME: Final = f"v.verdict = r.fact AND v.confirmed <= r.confirmed AND {CURRENT}"
+_SAME: Final = f"v.verdict = r.state AND v.confirmed <= r.confirmed AND {CURRENT}"
 
 # The operation on the resource has failed with the error of the object, and said so.
-_REPORTED: Final = f"""i.fact = 'failed' AND r.status = 'FAILED'
+_REPORTED: Final = f"""i.state = 'FAILED' AND r.status = 'FAILED'
         AND {check_in("split_part(coalesce(r.status_reason, ''), ':', 1)", OBSERVED_ERRORS)}"""
 
 _COLUMNS: Final = "resource_id, stack_id, root_id, project_id, name, type, service, verdict"
@@ -42,18 +42,18 @@ _ENDED_FACT: Final = f"""
     SELECT v.id, v.resource_id, v.stack_id, v.root_id, v.project_id, v.name, v.type, v.service, v.verdict,
         v.reason, v.differences, v.physical_id, v.since, {_LAST_SEEN}"""
 _ENDED_UNKNOWN: Final = f"""
-    SELECT v.id, v.resource_id, v.stack_id, v.root_id, v.project_id, v.name, v.type, v.service, 'unknown',
+    SELECT v.id, v.resource_id, v.stack_id, v.root_id, v.project_id, v.name, v.type, v.service, 'UNKNOWN',
         v.unknown_reason, '[]'::jsonb, v.physical_id, v.unknown_since, {_LAST_SEEN}"""
-_IS_DRIFT: Final = f"{check_in('v.verdict', DRIFT)} AND v.confirmed"
+_IS_DRIFT: Final = f"{check_in('v.verdict', DRIFTED)} AND v.confirmed"
 
 RECORD = f"""
 WITH i AS MATERIALIZED (
-    SELECT * FROM jsonb_to_recordset(%(standings)s::jsonb) AS x(
-        resource_id bigint, version bigint, fact text, confirmed boolean, reason text, differences jsonb,
+    SELECT * FROM jsonb_to_recordset(%(drifts)s::jsonb) AS x(
+        resource_id bigint, version bigint, state text, confirmed boolean, reason text, differences jsonb,
         unknown text)
 ), r AS MATERIALIZED (
     SELECT r.id, r.stack_id, s.root_id, s.project_id, r.name, {TYPE} AS type, r.physical_id, r.observed_at,
-        i.fact, i.confirmed, i.reason, i.differences, i.unknown, {_REPORTED} AS reported
+        i.state, i.confirmed, i.reason, i.differences, i.unknown, {_REPORTED} AS reported
     FROM i JOIN resource r ON r.id = i.resource_id AND {VERSION} = i.version
     JOIN stack s ON s.id = r.stack_id
     WHERE r.op IS NULL AND r.lease IS NULL
@@ -67,18 +67,18 @@ WITH i AS MATERIALIZED (
     WHERE v.unknown_since IS NOT NULL AND r.unknown IS NULL
 ), gone AS (
     DELETE FROM resource_verdict x USING v JOIN r ON r.id = v.resource_id  -- reads v, which locks, first
-    WHERE x.id = v.id AND r.fact = 'in_step' AND r.unknown IS NULL
+    WHERE x.id = v.id AND r.state = 'IN_SYNC' AND r.unknown IS NULL
 ), written AS (
     INSERT INTO resource_verdict AS v (resource_id, stack_id, root_id, project_id, group_id, name, type,
         service, verdict, confirmed, reason, differences, since, unknown_since, unknown_reason, physical_id,
         observed_at)
-    SELECT r.id, r.stack_id, r.root_id, r.project_id, %(group_id)s, r.name, r.type, %(service)s, r.fact,
+    SELECT r.id, r.stack_id, r.root_id, r.project_id, %(group_id)s, r.name, r.type, %(service)s, r.state,
         r.confirmed, r.reason, r.differences,
         CASE WHEN {_SAME} THEN v.since ELSE %(at)s END,
         CASE WHEN r.unknown IS NOT NULL THEN coalesce(v.unknown_since, %(at)s) END, r.unknown, r.physical_id,
         %(at)s
     FROM r LEFT JOIN v ON v.resource_id = r.id
-    WHERE r.fact <> 'in_step' OR r.unknown IS NOT NULL
+    WHERE r.state <> 'IN_SYNC' OR r.unknown IS NOT NULL
     ON CONFLICT (resource_id) DO UPDATE SET
         id = CASE WHEN v.since = excluded.since AND v.verdict = excluded.verdict THEN v.id
             ELSE excluded.id END,
@@ -90,11 +90,11 @@ WITH i AS MATERIALIZED (
 ), told AS (
     INSERT INTO event (stack_id, resource_name, resource_type, physical_id, action, status, reason)
     SELECT r.stack_id, r.name, r.type, r.physical_id, 'CHECK', 'FAILED',
-        'Observed ' || r.fact || ': ' || CASE WHEN r.fact = 'changed' THEN (
+        'Observed ' || r.state || ': ' || CASE WHEN r.state = 'MODIFIED' THEN (
             SELECT string_agg(d ->> 'property', ', ') FROM jsonb_array_elements(r.differences) AS d)
             ELSE r.reason END
     FROM r LEFT JOIN v ON v.resource_id = r.id
-    WHERE {check_in("r.fact", DRIFT)} AND r.confirmed AND NOT r.reported
+    WHERE {check_in("r.state", DRIFTED)} AND r.confirmed AND NOT r.reported
         AND (v.id IS NULL OR NOT v.confirmed OR NOT ({_SAME}))
 )
 SELECT r.id FROM r
@@ -116,7 +116,7 @@ WITH v AS MATERIALIZED (
 DELETE FROM resource_verdict x USING v WHERE x.resource_id = v.resource_id
 """
 
-STANDINGS = f"""
+DRIFTS = f"""
 SELECT v.resource_id, v.verdict, v.reason, v.differences, v.confirmed, coalesce(v.unknown_reason, '')
 FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
 WHERE v.group_id = %(group_id)s AND {CURRENT}
@@ -129,44 +129,44 @@ SELECT EXISTS (
 """
 
 
-class NewStanding(NamedTuple):
+class NewDrift(NamedTuple):
     """What a round found about a version of a resource."""
 
     resource_id: int
     version: int
-    standing: Standing
+    drift: Drift
 
 
-def standings(db: Db, group: Group) -> dict[int, Standing]:
-    """Return what is known about the resources of a group that are not in step, by resource."""
-    rows = db.execute(STANDINGS, {"group_id": group.id}).fetchall()
+def drifts(db: Db, group: Group) -> dict[int, Drift]:
+    """Return what is known about the resources of a group that are not in sync, by resource."""
+    rows = db.execute(DRIFTS, {"group_id": group.id}).fetchall()
     # A damaged row counts as unknown: the round observes its resource anew, and writes the row again.
-    return dict(decoded(rows, lambda row: (row[0], _standing(*row[1:])), "resource_verdict"))
+    return dict(decoded(rows, lambda row: (row[0], _drift(*row[1:])), "resource_verdict"))
 
 
-def _standing(
-    fact: Any, reason: str, found: Iterable[Mapping[str, Any]], confirmed: bool, unknown: str
-) -> Standing:
+def _drift(
+    state: Any, reason: str, found: Iterable[Mapping[str, Any]], confirmed: bool, unknown: str
+) -> Drift:
     differences = tuple(Difference(item["property"], item["expected"], item["found"]) for item in found)
-    return Standing(fact, reason, differences, confirmed=confirmed, unknown=unknown)
+    return Drift(state, reason, differences, confirmed=confirmed, unknown=unknown)
 
 
-def record(db: Db, group: Group, found: Iterable[NewStanding]) -> set[int]:
+def record(db: Db, group: Group, found: Iterable[NewDrift]) -> set[int]:
     """Write what a round found; return the resources that have not changed meanwhile."""
-    standings = [
+    drifts = [
         {
             "resource_id": item.resource_id,
             "version": item.version,
-            "fact": item.standing.fact,
-            "confirmed": item.standing.confirmed,
-            "reason": item.standing.reason,
-            "differences": [difference.as_json() for difference in item.standing.differences],
-            "unknown": item.standing.unknown or None,
+            "state": item.drift.state,
+            "confirmed": item.drift.confirmed,
+            "reason": item.drift.reason,
+            "differences": [difference.as_json() for difference in item.drift.differences],
+            "unknown": item.drift.unknown or None,
         }
         for item in found
     ]
     values = {
-        "standings": orjson.dumps(standings).decode(),
+        "drifts": orjson.dumps(drifts).decode(),
         "group_id": group.id,
         "service": group.service,
         "at": group.round_at,

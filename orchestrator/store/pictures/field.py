@@ -18,7 +18,7 @@ import orjson
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.observation.verdicts import DRIFT as DRIFT_VERDICTS
+from orchestrator.engine.observation.drift import DRIFTED as DRIFTED_STATES
 from orchestrator.engine.pictures.field import STATES
 from orchestrator.engine.pictures.levels import SEPARATOR
 from orchestrator.store.connections.database import Database
@@ -64,7 +64,7 @@ SELECT DISTINCT hashtextextended(type, 0), type FROM resource WHERE stack_id = A
 """
 DRIFTED: Final = f"""
 SELECT r.id FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
-WHERE v.root_id = %(root_id)s AND v.confirmed AND {check_in("v.verdict", DRIFT_VERDICTS)} AND {CURRENT}
+WHERE v.root_id = %(root_id)s AND v.confirmed AND {check_in("v.verdict", DRIFTED_STATES)} AND {CURRENT}
 """
 
 # Of the latest definition of each name: that of the desired revision, or the last one of a resource that the
@@ -80,7 +80,7 @@ GROUP BY d.stack_id
 CHANGED: Final = f"""
 SELECT DISTINCT ON (r.stack_id, r.name) r.stack_id, r.name, r.id, {STATE}, EXISTS (
     SELECT 1 FROM resource_verdict v WHERE v.resource_id = r.id AND v.confirmed
-        AND {check_in("v.verdict", DRIFT_VERDICTS)} AND {CURRENT})
+        AND {check_in("v.verdict", DRIFTED_STATES)} AND {CURRENT})
 FROM unnest(%(stacks)s::bigint[], %(names)s::text[]) AS x(stack_id, name)
 JOIN resource r ON r.stack_id = x.stack_id AND r.name = x.name
 ORDER BY r.stack_id, r.name, r.leftover, r.id DESC
@@ -199,7 +199,7 @@ def type_names(db: Db, stacks: Sequence[TreeStack]) -> dict[int, str]:
 
 
 def drifted(db: Db, stack: StackRow) -> frozenset[int]:
-    """Return the ids of all resources in the tree of a stack that are not in step with their objects."""
+    """Return the ids of all resources in the tree of a stack that are not in sync with their objects."""
     return frozenset(row[0] for row in db.execute(DRIFTED, {"root_id": stack.root_id}).fetchall())
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.observation.verdicts import DRIFT as DRIFT_VERDICTS
+from orchestrator.engine.observation.drift import DRIFTED
 from orchestrator.engine.pictures.field import STATES
 from orchestrator.store.observation.verdicts import CURRENT
 from orchestrator.store.pictures.field import TreeStack, numbers
@@ -60,11 +60,11 @@ WHERE r.id = ANY(%(ids)s) AND r.created_at <= %(at)s AND NOT r.leftover AND r.ac
 DRIFT_AT: Final = f"""
 SELECT h.stack_id, h.name FROM verdict_history h
 WHERE h.stack_id = ANY(%(stacks)s) AND h.first_seen_at <= %(at)s AND h.ended_at > %(at)s
-    AND {check_in("h.verdict", DRIFT_VERDICTS)}
+    AND {check_in("h.verdict", DRIFTED)}
 UNION ALL
 SELECT v.stack_id, v.name FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
 WHERE v.stack_id = ANY(%(stacks)s) AND v.since <= %(at)s AND v.confirmed
-    AND {check_in("v.verdict", DRIFT_VERDICTS)} AND ({CURRENT} OR r.observed_at > %(at)s)
+    AND {check_in("v.verdict", DRIFTED)} AND ({CURRENT} OR r.observed_at > %(at)s)
 """
 
 
@@ -101,6 +101,6 @@ def existed(db: Db, ids: Sequence[int], at: dt.datetime) -> frozenset[int]:
 
 
 def drift_at(db: Db, stacks: Sequence[TreeStack], at: dt.datetime) -> frozenset[tuple[int, str]]:
-    """Return the resources that were not in step with their objects, by stack and name."""
+    """Return the resources that were not in sync with their objects, by stack and name."""
     values = {"stacks": [item.id for item in stacks], "at": at}
     return frozenset((row[0], row[1]) for row in db.execute(DRIFT_AT, values).fetchall())

@@ -11,7 +11,7 @@ from sqlalchemy import CheckConstraint, Identity, Index, Integer, UniqueConstrai
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from orchestrator.engine.observation.verdicts import FACTS, GROUP_KINDS, OF_PROJECT, VERDICTS
+from orchestrator.engine.observation.drift import DRIFT_STATES, GROUP_KINDS, OF_PROJECT, PROVEN_STATES
 from orchestrator.json_types import JsonObject
 from orchestrator.store.tables.base import Base, check_in, now
 
@@ -86,7 +86,7 @@ class ObservationFault(Base):
 
 
 class ResourceVerdict(Base):
-    """A resource that is not in step, or could not be observed. `id` names the fault until it ends."""
+    """A resource that is not in sync, or could not be observed. `id` names the fault until it ends."""
 
     __tablename__ = "resource_verdict"
 
@@ -110,9 +110,9 @@ class ResourceVerdict(Base):
     observed_at: Mapped[dt.datetime]  # start of the round that wrote the row
 
     __table_args__ = (
-        CheckConstraint(check_in("verdict", FACTS), name="verdict_known"),
+        CheckConstraint(check_in("verdict", PROVEN_STATES), name="verdict_known"),
         CheckConstraint("(unknown_since IS NULL) = (unknown_reason IS NULL)", name="unknown_has_a_reason"),
-        CheckConstraint("verdict <> 'in_step' OR unknown_since IS NOT NULL", name="deviates"),
+        CheckConstraint("verdict <> 'IN_SYNC' OR unknown_since IS NOT NULL", name="deviates"),
         Index("ix_resource_verdict_project", "project_id", "resource_id"),
         Index("ix_resource_verdict_stack", "stack_id"),
         Index("ix_resource_verdict_root", "root_id"),
@@ -143,7 +143,7 @@ class VerdictHistory(Base):
     ended_at: Mapped[dt.datetime] = mapped_column(server_default=now)
 
     __table_args__ = (
-        CheckConstraint(check_in("verdict", VERDICTS), name="verdict_known"),
+        CheckConstraint(check_in("verdict", DRIFT_STATES), name="verdict_known"),
         Index("ix_verdict_history_stack", "stack_id", "id"),
         Index("ix_verdict_history_root", "root_id", "id"),
         Index("ix_verdict_history_project", "project_id", "id"),

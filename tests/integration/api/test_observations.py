@@ -48,7 +48,7 @@ class Watched:
                 update(ObservationGroup).where(ObservationGroup.project_id == self.project).values(**values)
             )
 
-    def deviates(self, name: str, verdict: str = "missing", stack: Made | None = None, **values: Any) -> None:
+    def deviates(self, name: str, verdict: str = "MISSING", stack: Made | None = None, **values: Any) -> None:
         of = stack or self.stack
         row = {
             "resource_id": self.ids[name],
@@ -61,8 +61,8 @@ class Watched:
             "service": "nova",
             "verdict": verdict,
             "confirmed": True,
-            "reason": "" if verdict == "changed" else "why",
-            "differences": CHANGED if verdict == "changed" else [],
+            "reason": "" if verdict == "MODIFIED" else "why",
+            "differences": CHANGED if verdict == "MODIFIED" else [],
             "since": START,
             "physical_id": f"{name}-id",
             "observed_at": LATER,
@@ -85,12 +85,12 @@ def shown(api: Client, watched: Watched, name: str) -> Any:
     return api.get(f"{watched.stack.path}/resources/{name}")["resource"].get("observation")
 
 
-def test_a_project_lists_what_is_not_in_step(api: Client, watched: Watched):
+def test_a_project_lists_what_is_not_in_sync(api: Client, watched: Watched):
     assert listed(api, watched) == []
     watched.deviates("one")
-    watched.deviates("two", "changed")
-    watched.deviates("three", "failed", unknown_since=LATER, unknown_reason="503")
-    assert listed(api, watched) == ["one missing", "two changed", "three unknown"]
+    watched.deviates("two", "MODIFIED")
+    watched.deviates("three", "FAILED", unknown_since=LATER, unknown_reason="503")
+    assert listed(api, watched) == ["one MISSING", "two MODIFIED", "three UNKNOWN"]
     [_, changed, unknown] = api.get(f"{root(watched.project)}/observations")["observations"]
     assert changed["differences"] == CHANGED
     assert (unknown["reason"], unknown["since"]) == ("503", "2026-01-01T13:00:00Z")
@@ -99,14 +99,14 @@ def test_a_project_lists_what_is_not_in_step(api: Client, watched: Watched):
 
 def test_filters_and_pages(api: Client, watched: Watched):
     watched.deviates("one")
-    watched.deviates("two", "changed")
-    assert listed(api, watched, "?verdict=changed") == ["two changed"]
+    watched.deviates("two", "MODIFIED")
+    assert listed(api, watched, "?verdict=MODIFIED") == ["two MODIFIED"]
     assert listed(api, watched, "?type=Other") == []
-    assert listed(api, watched, "?service=nova&resource=one") == ["one missing"]
+    assert listed(api, watched, "?service=nova&resource=one") == ["one MISSING"]
     page = api.get(f"{root(watched.project)}/observations?limit=1")
     assert [row["resource_name"] for row in page["observations"]] == ["one"]
     following = page["links"][0]["href"].partition("?")[2]
-    assert listed(api, watched, f"?{following}") == ["two changed"]
+    assert listed(api, watched, f"?{following}") == ["two MODIFIED"]
 
 
 def test_bad_queries_are_refused(api: Client, watched: Watched):
@@ -124,9 +124,9 @@ def test_other_projects_see_nothing(world: World, api: Client, watched: Watched)
 
 
 def test_an_unconfirmed_error_is_not_shown(api: Client, watched: Watched):
-    watched.deviates("one", "failed", confirmed=False)
+    watched.deviates("one", "FAILED", confirmed=False)
     assert listed(api, watched) == []
-    assert shown(api, watched, "one")["verdict"] == "in_step"
+    assert shown(api, watched, "one")["verdict"] == "IN_SYNC"
 
 
 @pytest.mark.parametrize(
@@ -139,17 +139,17 @@ def test_a_verdict_is_void_after_an_operation(
     with world.database.engine.begin() as connection:
         connection.execute(update(Resource).where(Resource.id == watched.ids["one"]).values(**change))
     assert listed(api, watched) == []
-    assert shown(api, watched, "one")["verdict"] == "in_step"
+    assert shown(api, watched, "one")["verdict"] == "IN_SYNC"
 
 
 def test_a_stack_has_counts(api: Client, watched: Watched):
     place = f"{watched.stack.path}/observations"
-    empty = {"in_step": 3, "changed": 0, "missing": 0, "failed": 0, "unknown": 0}
+    empty = {"IN_SYNC": 3, "MODIFIED": 0, "MISSING": 0, "FAILED": 0, "UNKNOWN": 0}
     assert api.get(place)["counts"] == empty
     assert "observation" not in api.get(watched.stack.path)["stack"]
     watched.deviates("one")
-    assert api.get(place)["counts"] == empty | {"in_step": 2, "missing": 1}
-    assert api.get(watched.stack.path)["stack"]["observation"] == empty | {"in_step": 2, "missing": 1}
+    assert api.get(place)["counts"] == empty | {"IN_SYNC": 2, "MISSING": 1}
+    assert api.get(watched.stack.path)["stack"]["observation"] == empty | {"IN_SYNC": 2, "MISSING": 1}
 
 
 class Tree(NamedTuple):
@@ -177,21 +177,21 @@ def tree(world: World, watched: Watched) -> Tree:
         )
         name = f"r{level}"
         watched.ids[name] = world.resource(child, name, physical_id=f"{name}-id")
-        watched.deviates(name, ("changed", "missing", "missing")[level - 1], child, root_id=watched.stack.id)
+        watched.deviates(name, ("MODIFIED", "MISSING", "MISSING")[level - 1], child, root_id=watched.stack.id)
         made.append(child)
     beside = world.stack(watched.project, "beside", revision={"resource_count": 1})
     watched.ids["b"] = world.resource(beside, "b", physical_id="b-id")
-    watched.deviates("b", "failed", beside, unknown_since=LATER, unknown_reason="503")
+    watched.deviates("b", "FAILED", beside, unknown_since=LATER, unknown_reason="503")
     return Tree(watched.stack, made[1:], beside)
 
 
 def test_the_counts_of_a_stack_include_every_level_below_it(api: Client, tree: Tree):
-    none = {"changed": 0, "failed": 0, "unknown": 0}
+    none = {"MODIFIED": 0, "FAILED": 0, "UNKNOWN": 0}
     place = f"{tree.root.path}/observations"
-    assert api.get(place)["counts"] == none | {"in_step": 6, "changed": 1, "missing": 2}
-    assert api.get(tree.root.path)["stack"]["observation"]["missing"] == 2
+    assert api.get(place)["counts"] == none | {"IN_SYNC": 6, "MODIFIED": 1, "MISSING": 2}
+    assert api.get(tree.root.path)["stack"]["observation"]["MISSING"] == 2
     below = api.get(f"{tree.levels[1].path}/observations")
-    assert below["counts"] == none | {"in_step": 2, "missing": 2}
+    assert below["counts"] == none | {"IN_SYNC": 2, "MISSING": 2}
     assert [row["resource_name"] for row in below["observations"]] == ["r2", "r3"]
 
 
@@ -199,10 +199,10 @@ def test_a_list_of_stacks_has_the_drift_of_every_level_below_them(api: Client, w
     place = f"{root(watched.project)}/stacks"
     assert "drift" not in api.get(place)["stacks"][0]
     found = {row["stack_name"]: row["drift"] for row in api.get(f"{place}?with_drift=true")["stacks"]}
-    none = {"changed": 0, "missing": 0, "failed": 0}
-    assert found == {"s": none | {"changed": 1, "missing": 2}, "beside": none}
+    none = {"MODIFIED": 0, "MISSING": 0, "FAILED": 0}
+    assert found == {"s": none | {"MODIFIED": 1, "MISSING": 2}, "beside": none}
     nested = api.get(f"{place}?with_drift=true&show_nested=true&owner_id={tree.root.uuid}")["stacks"]
-    assert [row["drift"] for row in nested] == [none | {"changed": 1, "missing": 2}]
+    assert [row["drift"] for row in nested] == [none | {"MODIFIED": 1, "MISSING": 2}]
 
 
 def test_the_drift_of_a_list_is_not_shown_without_the_right(world: World, watched: Watched, tmp_path: Path):
@@ -228,7 +228,7 @@ WITH x AS MATERIALIZED (
 )
 INSERT INTO resource_verdict (resource_id, stack_id, root_id, project_id, group_id, name, type, service,
     verdict, confirmed, since, physical_id, observed_at)
-SELECT id, stack_id, stack_id, %(project)s, 0, 'r', 'Test::Plain', 'nova', 'missing', true, now(), 'p' || i,
+SELECT id, stack_id, stack_id, %(project)s, 0, 'r', 'Test::Plain', 'nova', 'MISSING', true, now(), 'p' || i,
     now()
 FROM x
 """
@@ -250,9 +250,9 @@ def test_a_service_without_an_answer_makes_its_resources_unknown(api: Client, wa
     watched.deviates("one")
     watched.change_group(failing_since=LATER, failing_reason="503")
     counts = api.get(f"{watched.stack.path}/observations")["counts"]
-    assert (counts["unknown"], counts["missing"], counts["in_step"]) == (2, 1, 0)
+    assert (counts["UNKNOWN"], counts["MISSING"], counts["IN_SYNC"]) == (2, 1, 0)
     found = shown(api, watched, "two")
-    assert (found["verdict"], found["reason"]) == ("unknown", "503")
+    assert (found["verdict"], found["reason"]) == ("UNKNOWN", "503")
     [service] = api.get(f"{root(watched.project)}/observations")["services"]
     assert service["unknown_reason"] == "503"
 
@@ -260,16 +260,16 @@ def test_a_service_without_an_answer_makes_its_resources_unknown(api: Client, wa
 def test_a_refused_credential_makes_the_stack_unknown(world: World, api: Client, watched: Watched):
     fault = {"root_id": watched.stack.id, "project_id": watched.project, "reason": "no trust"}
     world.insert(ObservationFault, fault)
-    assert shown(api, watched, "one")["verdict"] == "unknown"
-    assert api.get(f"{watched.stack.path}/observations")["counts"]["unknown"] == 3
+    assert shown(api, watched, "one")["verdict"] == "UNKNOWN"
+    assert api.get(f"{watched.stack.path}/observations")["counts"]["UNKNOWN"] == 3
 
 
 def test_a_resource_shows_its_verdict(api: Client, watched: Watched):
-    watched.deviates("one", "changed")
+    watched.deviates("one", "MODIFIED")
     found = shown(api, watched, "one")
-    assert (found["verdict"], found["differences"]) == ("changed", CHANGED)
+    assert (found["verdict"], found["differences"]) == ("MODIFIED", CHANGED)
     assert shown(api, watched, "two") == {
-        "verdict": "in_step",
+        "verdict": "IN_SYNC",
         "reason": "",
         "since": "2026-01-01T12:00:00Z",
         "observed_at": "2026-01-01T13:00:00Z",
@@ -297,21 +297,21 @@ def ended(watched: Watched, stack: Made, root: Made, number: int, **values: Any)
     """Insert a verdict that has ended."""
     row = {"fault_id": number, "resource_id": number, "stack_id": stack.id, "root_id": root.id}
     row |= {"project_id": watched.project, "name": f"h{number}", "type": "Test::Plain", "service": "nova"}
-    row |= {"physical_id": "x", "first_seen_at": START, "last_seen_at": LATER, "verdict": "missing"}
+    row |= {"physical_id": "x", "first_seen_at": START, "last_seen_at": LATER, "verdict": "MISSING"}
     watched.world.insert(VerdictHistory, row | values)
 
 
 def test_the_history_has_the_latest_verdict_first(world: World, api: Client, watched: Watched):
-    for number, verdict in enumerate(("missing", "changed")):
+    for number, verdict in enumerate(("MISSING", "MODIFIED")):
         of_one = {"resource_id": watched.ids["one"], "name": "one", "verdict": verdict}
         ended(watched, watched.stack, watched.stack, number, **of_one)
     for place in (root(watched.project), watched.stack.path):
         found = api.get(f"{place}/observations/history")["history"]
-        assert [row["verdict"] for row in found] == ["changed", "missing"]
+        assert [row["verdict"] for row in found] == ["MODIFIED", "MISSING"]
         page = api.get(f"{place}/observations/history?limit=1")
         following = page["links"][0]["href"].partition("?")[2]
         [row] = api.get(f"{place}/observations/history?{following}")["history"]
-        assert row["verdict"] == "missing"
+        assert row["verdict"] == "MISSING"
     with world.database.engine.connect() as connection:
         ended_at = connection.execute(select(VerdictHistory.ended_at).limit(1)).scalar_one()
     assert shown(api, watched, "one")["since"] == ended_at.isoformat()[:19] + "Z"
@@ -336,12 +336,12 @@ def test_the_history_of_a_stack_includes_every_level_below_it(api: Client, watch
     assert names(tree.beside) == [("beside", "h0")]
 
 
-def test_a_list_of_resources_has_the_verdicts_that_are_not_in_step(api: Client, watched: Watched):
+def test_a_list_of_resources_has_the_verdicts_that_are_not_in_sync(api: Client, watched: Watched):
     watched.deviates("one")
     for query in ("", "?limit=3", "?nested_depth=1"):
         rows = api.get(f"{watched.stack.path}/resources{query}")["resources"]
         found = {row["resource_name"]: row.get("observation") for row in rows}
-        assert found["one"]["verdict"] == "missing"
+        assert found["one"]["verdict"] == "MISSING"
         assert found["one"]["reason"] == "why"
         assert found["two"] is found["three"] is None
 
@@ -351,10 +351,10 @@ def test_a_detailed_list_has_all_verdicts(api: Client, watched: Watched):
         rows = api.get(f"{watched.stack.path}/resources?with_detail=true")["resources"]
         return {row["resource_name"]: row["observation"]["verdict"] for row in rows}
 
-    watched.deviates("one", "changed")
-    assert verdicts() == {"one": "changed", "three": "in_step", "two": "in_step"}
+    watched.deviates("one", "MODIFIED")
+    assert verdicts() == {"one": "MODIFIED", "three": "IN_SYNC", "two": "IN_SYNC"}
     watched.change_group(failing_since=LATER, failing_reason="down")
-    assert verdicts() == {"one": "changed", "three": "unknown", "two": "unknown"}
+    assert verdicts() == {"one": "MODIFIED", "three": "UNKNOWN", "two": "UNKNOWN"}
 
 
 def test_a_stack_shows_the_pause_that_is_in_force(api: Client, watched: Watched):

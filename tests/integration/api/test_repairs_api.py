@@ -24,7 +24,7 @@ def stack(world: World, project: str) -> Made:
     resource_id = world.resource(made, "web", physical_id="p", action="CREATE")
     fault = {
         "stack_id": made.id, "root_id": made.id, "project_id": project, "group_id": 1, "name": "web",
-        "type": "Test::Plain", "physical_id": "p", "verdict": "missing", "differences": [],
+        "type": "Test::Plain", "physical_id": "p", "verdict": "MISSING", "differences": [],
         "resource_id": resource_id,
     }  # fmt: skip
     fault_id = 10**9 + resource_id

@@ -63,7 +63,7 @@ def drift(world: World, stack: Made, name: str, since: int, until: int | None) -
     resource_id = world.resource(stack, name, action="CREATE", status="COMPLETE", physical_id="p")
     fault = {
         "stack_id": stack.id, "project_id": stack.project, "name": name, "type": "Test::Plain",
-        "physical_id": "p", "verdict": "missing", "differences": [], "resource_id": resource_id,
+        "physical_id": "p", "verdict": "MISSING", "differences": [], "resource_id": resource_id,
         "service": "x", "reason": "gone",
     }  # fmt: skip
     if until is None:
@@ -72,7 +72,7 @@ def drift(world: World, stack: Made, name: str, since: int, until: int | None) -
     else:
         row = {"fault_id": 1, "last_seen_at": at(until - 1), "ended_at": at(until)}
         world.insert(VerdictHistory, {**fault, **row, "first_seen_at": at(since)})
-    reason = "Observed missing: gone"
+    reason = "Observed MISSING: gone"
     world.event(stack, name, action="CHECK", status="FAILED", reason=reason, created_at=at(since))
 
 

@@ -96,10 +96,10 @@ def test_the_list_shows_the_drift_of_every_nested_level(browser: Browser, world:
     for name in "ab":
         found = {"resource_id": world.resource(stack, name, physical_id=name), "physical_id": name}
         where = {"stack_id": stack.id, "root_id": top.id, "project_id": project, "group_id": 0, "name": name}
-        what = {"type": "Test::Plain", "service": "nova", "verdict": "missing", "confirmed": True}
+        what = {"type": "Test::Plain", "service": "nova", "verdict": "MISSING", "confirmed": True}
         world.insert(ResourceVerdict, {**found, **where, **what, "since": START, "observed_at": START})
     past = {key: value for key, value in where.items() if key != "group_id"}
-    past |= {"fault_id": 1, "verdict": "failed", "reason": "broken", "type": "Old::Type", "service": "nova"}
+    past |= {"fault_id": 1, "verdict": "FAILED", "reason": "broken", "type": "Old::Type", "service": "nova"}
     world.insert(VerdictHistory, {**found, **past, "first_seen_at": START, "last_seen_at": START})
     page = browser.text(f"/ui/{project}/stacks")
     lines = [words(line) for line in page.split("<tr")[1:]]
@@ -107,9 +107,9 @@ def test_the_list_shows_the_drift_of_every_nested_level(browser: Browser, world:
         [line] = [line for line in lines if f"{name} " in line]
         assert "≠ 2 " in line
     drift = words(browser.text(page_of(top, "/drift")))
-    assert "2 missing" in drift
-    assert "Old::Type in level-3 failed broken" in drift
-    assert "2 missing" in words(browser.text(page_of(stack, "/drift")))
+    assert "2 MISSING" in drift
+    assert "Old::Type in level-3 FAILED broken" in drift
+    assert "2 MISSING" in words(browser.text(page_of(stack, "/drift")))
 
 
 @pytest.mark.parametrize("rest", [*TABS, *PICTURES])

@@ -25,7 +25,7 @@ def pending_repair(world: World, stack: Made, name: str, **values: Any) -> None:
     resource_id = world.resource(stack, name, physical_id="p", action="CREATE")
     fault = {
         "stack_id": stack.id, "root_id": stack.id, "project_id": stack.project, "group_id": 1, "name": name,
-        "type": "Test::Plain", "physical_id": "p", "verdict": "missing", "differences": [],
+        "type": "Test::Plain", "physical_id": "p", "verdict": "MISSING", "differences": [],
         "resource_id": resource_id, **values,
     }  # fmt: skip
     fault_id = 10**9 + resource_id

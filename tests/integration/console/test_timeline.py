@@ -83,7 +83,7 @@ def test_operations_have_phases_and_a_critical_path(api: Client, world: World, p
 
 def test_findings_of_the_observation_are_no_operations(api: Client, world: World, project: str) -> None:
     made = stack(world, project)
-    finding = {"action": "CHECK", "status": "FAILED", "reason": "Observed missing: gone"}
+    finding = {"action": "CHECK", "status": "FAILED", "reason": "Observed MISSING: gone"}
     world.event(made, "first", **finding, created_at=at(900))
     first, _ = api.get(f"{made.path}/timeline")["timeline"]["bars"]
     assert (first["failed"], first["ended_at"]) == (False, "2026-01-01T12:00:04.654Z")

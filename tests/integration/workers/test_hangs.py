@@ -198,5 +198,5 @@ def test_a_resource_whose_observation_hangs_is_left_out_of_rounds(
 
 def unknown(tenant: Tenant) -> str:
     """Return why the state of resource `bad` is unknown; "" if it is known."""
-    found = tenant.get("/observations?verdict=unknown")["observations"]
+    found = tenant.get("/observations?verdict=UNKNOWN")["observations"]
     return str(found) if "hung" in str(found) else ""

@@ -103,44 +103,48 @@ VOLUME: Final = "OS::Cinder::Volume"
 ATTACHMENT: Final = "OS::Cinder::VolumeAttachment"
 
 DAMAGE: Final = (
-    Damage("deleted", SERVER, "missing", (), _delete_server),
-    Damage("error", SERVER, "failed", (), _fail_server),
+    Damage("deleted", SERVER, "MISSING", (), _delete_server),
+    Damage("error", SERVER, "FAILED", (), _fail_server),
     Damage(
         "metadata",
         SERVER,
-        "changed",
+        "MODIFIED",
         ("metadata",),
         lambda cloud, id_: _touch_server(cloud, id_, metadata={"role": "db", "more": "1"}),
     ),
     Damage(
-        "name", SERVER, "changed", ("name",), lambda cloud, id_: _touch_server(cloud, id_, name="renamed")
+        "name", SERVER, "MODIFIED", ("name",), lambda cloud, id_: _touch_server(cloud, id_, name="renamed")
     ),
-    Damage("detached", SERVER, "changed", ("networks",), _detach),
-    Damage("deleted", PORT, "missing", (), _delete_port),
-    Damage("name", PORT, "changed", ("name",), lambda cloud, id_: _touch_port(cloud, id_, name="renamed")),
+    Damage("detached", SERVER, "MODIFIED", ("networks",), _detach),
+    Damage("deleted", PORT, "MISSING", (), _delete_port),
+    Damage("name", PORT, "MODIFIED", ("name",), lambda cloud, id_: _touch_port(cloud, id_, name="renamed")),
     Damage(
         "groups",
         PORT,
-        "changed",
+        "MODIFIED",
         ("security_groups",),
         lambda cloud, id_: _touch_port(cloud, id_, security_groups=[]),
     ),
     Damage(
-        "addresses", PORT, "changed", ("fixed_ips",), lambda cloud, id_: _touch_port(cloud, id_, fixed_ips=[])
+        "addresses",
+        PORT,
+        "MODIFIED",
+        ("fixed_ips",),
+        lambda cloud, id_: _touch_port(cloud, id_, fixed_ips=[]),
     ),
-    Damage("deleted", VOLUME, "missing", (), _delete_volume),
-    Damage("error", VOLUME, "failed", (), lambda cloud, id_: _touch_volume(cloud, id_, status="error")),
+    Damage("deleted", VOLUME, "MISSING", (), _delete_volume),
+    Damage("error", VOLUME, "FAILED", (), lambda cloud, id_: _touch_volume(cloud, id_, status="error")),
     Damage(
         "metadata",
         VOLUME,
-        "changed",
+        "MODIFIED",
         ("metadata",),
         lambda cloud, id_: _touch_volume(
             cloud, id_, metadata={**_volume(cloud, id_)["metadata"], "role": "db"}
         ),
     ),
     Damage(
-        "name", VOLUME, "changed", ("name",), lambda cloud, id_: _touch_volume(cloud, id_, name="renamed")
+        "name", VOLUME, "MODIFIED", ("name",), lambda cloud, id_: _touch_volume(cloud, id_, name="renamed")
     ),
-    Damage("detached", ATTACHMENT, "missing", (), _detach_volume),
+    Damage("detached", ATTACHMENT, "MISSING", (), _detach_volume),
 )

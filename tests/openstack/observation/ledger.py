@@ -21,11 +21,11 @@ WHERE s.deleted_at IS NULL AND NOT r.leftover AND r.physical_id IS NOT NULL ORDE
 FAULTS = """
 SELECT v.id AS fault_id, v.stack_id, v.name, v.type, v.physical_id, v.verdict, v.reason, v.differences,
     v.since
-FROM resource_verdict v WHERE v.confirmed AND v.verdict <> 'in_step'
+FROM resource_verdict v WHERE v.confirmed AND v.verdict <> 'IN_SYNC'
 UNION ALL
 SELECT h.fault_id, h.stack_id, h.name, h.type, h.physical_id, h.verdict, h.reason, h.differences,
     h.first_seen_at
-FROM verdict_history h WHERE h.verdict NOT IN ('unknown', 'in_step')
+FROM verdict_history h WHERE h.verdict NOT IN ('UNKNOWN', 'IN_SYNC')
 """
 REPAIRS = "SELECT fault_id, stack_id, name, physical_id, action, status, reason, started_at FROM repair"
 
@@ -68,7 +68,7 @@ class Entry:
         if self.mode not in ("heal", "ask"):
             return ""
         failed = "recover" if self.target.type in RECOVERABLE else "replace"
-        action = {"missing": "recreate", "failed": failed, "changed": "update"}[self.damage.verdict]
+        action = {"MISSING": "recreate", "FAILED": failed, "MODIFIED": "update"}[self.damage.verdict]
         keeps = action in ("update", "recover")
         if self.mode == "ask" or (not keeps and self._holds_data):
             return "pending"

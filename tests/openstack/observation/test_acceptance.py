@@ -104,7 +104,7 @@ def test_a_pending_repair_is_carried_out_after_its_approval_only(observed: Obser
     observed.heal()
     assert_agrees(ledger)
     assert observed.ids()[server.name] in {row["id"] for row in observed.cloud.nova.servers.table}
-    assert observed.counts("healed") == {"in_step": 40, "missing": 1}
+    assert observed.counts("healed") == {"IN_SYNC": 40, "MISSING": 1}
 
 
 FAULTY_LISTS = {
@@ -128,7 +128,7 @@ def test_faulty_lists_prove_nothing_about_objects(observed: ObservedWorld, answe
     observed.cloud.faults.set({})
     assert_agrees(ledger)
     observed.round()
-    assert set(observed.counts("healed")) == {"in_step"}
+    assert set(observed.counts("healed")) == {"IN_SYNC"}
     assert observed.changes == []
 
 
@@ -139,13 +139,13 @@ def test_a_cloud_that_loses_everything_and_shows_it_again_is_not_repaired(observ
     for _ in range(2):
         observed.round()
     observed.heal()
-    assert observed.counts("healed")["missing"] >= 12
+    assert observed.counts("healed")["MISSING"] >= 12
     assert {row.status for row in observed.rows("SELECT status FROM repair")} == {"pending"}
     observed.cloud.faults.set({})
     for _ in range(2):
         observed.round()
     observed.heal()
-    assert set(observed.counts("healed")) == {"in_step"}
+    assert set(observed.counts("healed")) == {"IN_SYNC"}
     assert observed.rows("SELECT 1 FROM repair WHERE started_at IS NOT NULL") == []
     assert observed.changes == []
 
@@ -159,7 +159,7 @@ def test_a_revoked_trust_makes_every_verdict_unknown_until_the_next_update(obser
     for _ in range(3):
         observed.round()
     observed.heal()
-    assert set(observed.counts("healed")) == {"unknown"}
+    assert set(observed.counts("healed")) == {"UNKNOWN"}
     told = observed.rows("SELECT reason FROM event WHERE reason LIKE '%credential of the stack is refused%'")
     assert len(told) == 1
     assert observed.rows("SELECT 1 FROM repair") == []
@@ -168,7 +168,7 @@ def test_a_revoked_trust_makes_every_verdict_unknown_until_the_next_update(obser
     observed.settle(str(observed.stack_row("healed").uuid), "UPDATE_COMPLETE")
     observed.discover()
     observed.round()
-    assert set(observed.counts("healed")) == {"in_step"}
+    assert set(observed.counts("healed")) == {"IN_SYNC"}
 
 
 def assert_agrees(ledger: Ledger, *, repairs: bool = True) -> None:

@@ -61,7 +61,7 @@ def test_damaged_objects_are_found_and_repaired_and_no_others(
     world.openstack.block_storage.delete(f"/volumes/{ids['disk']}")
     world.cloud.schedule.run_due()
     plan = converge(world, plan=True)
-    assert found(plan) == {"disk": ("missing", "recreate"), "server": ("changed", "update")}
+    assert found(plan) == {"disk": ("MISSING", "recreate"), "server": ("MODIFIED", "update")}
     assert plan["resources"][0]["holds_data"]
     requests.sent.clear()
     converge(world)
@@ -98,7 +98,7 @@ def test_the_adopted_template_touches_no_object(world: CloudWorld, uuid: str, re
 def test_a_server_in_error_is_rebooted(world: CloudWorld, uuid: str, requests: Requests) -> None:
     ids = dict(world.ids())
     world.openstack.compute.act(ids["server"], "os-resetState", {"state": "error"})
-    assert found(converge(world, plan=True)) == {"server": ("failed", "recover")}
+    assert found(converge(world, plan=True)) == {"server": ("FAILED", "recover")}
     requests.sent.clear()
     converge(world)
     world.settle(uuid, "UPDATE_COMPLETE")

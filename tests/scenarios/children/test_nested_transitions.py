@@ -257,7 +257,7 @@ def test_a_retained_child_keeps_its_verdicts(world: World):
     uuid = world.create("s", {"child": nested(deletion_policy="Retain")}, files={CHILD: text(PLAIN)})
     deliver(world)
     common = "resource_id, stack_id, root_id, project_id, name, type, service, verdict, physical_id"
-    values = "r.id, r.stack_id, s.root_id, 'p1', r.name, r.type, 'x', 'missing', 'x'"
+    values = "r.id, r.stack_id, s.root_id, 'p1', r.name, r.type, 'x', 'MISSING', 'x'"
     found = "FROM resource r JOIN stack s ON s.id = r.stack_id WHERE s.owner_id IS NOT NULL"
     with world.database.engine.begin() as connection:
         connection.execute(

@@ -1,4 +1,4 @@
-"""Adoption of the observed state: the patched template leaves the stack in step and touches no object."""
+"""Adoption of the observed state: the patched template leaves the stack in sync and touches no object."""
 
 from __future__ import annotations
 

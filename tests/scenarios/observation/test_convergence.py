@@ -69,10 +69,10 @@ def test_a_plan_shows_differences_and_actions_and_changes_nothing(healer: Healer
     before = healer.world.rows("SELECT id, xmin::text FROM resource ORDER BY id")
     answer = converge(healer, {"plan": True})
     assert found(answer) == {
-        "a": ("changed", "update"),
-        "b": ("failed", "replace"),
-        "c": ("missing", "recreate"),
-        "d": ("missing", "recreate"),
+        "a": ("MODIFIED", "update"),
+        "b": ("FAILED", "replace"),
+        "c": ("MISSING", "recreate"),
+        "d": ("MISSING", "recreate"),
     }
     [a, _, c, d] = answer["resources"]
     assert a["differences"] == [{"property": "label", "expected": "blue", "found": "red"}]
@@ -109,7 +109,7 @@ def test_many_resources_are_observed_with_their_list(healer: Healer):
     made(healer, **{f"r{n}": BOX for n in range(stack_survey.FROM_LIST)})
     healer.remove("r3")
     lost = healer.id("r3")
-    assert found(converge(healer, {"plan": True})) == {"r3": ("missing", "recreate")}
+    assert found(converge(healer, {"plan": True})) == {"r3": ("MISSING", "recreate")}
     assert healer.shelf.calls == ["list", f"get {lost}"]
 
 
@@ -117,7 +117,7 @@ def test_members_of_nested_stacks_are_named_by_their_paths_and_repaired(healer: 
     uuid = made(healer, g=GROUP)
     kept = [healer.id("0"), healer.id("2")]
     healer.remove("1")
-    assert found(converge(healer, {"plan": True})) == {"g.1": ("missing", "recreate")}
+    assert found(converge(healer, {"plan": True})) == {"g.1": ("MISSING", "recreate")}
     converge(healer)
     healer.deliver()
     assert healer.world.state(uuid) == "UPDATE_COMPLETE"
@@ -128,7 +128,7 @@ def test_an_object_that_could_not_be_observed_is_unknown_and_left_alone(healer: 
     uuid = made(healer, a=BOX)
     healer.shelf.silent = True
     answer = converge(healer)
-    assert found(answer) == {"a": ("unknown", None)}
+    assert found(answer) == {"a": ("UNKNOWN", None)}
     assert "cell is down" in answer["resources"][0]["obstacle"]
     assert (answer["observed"], answer["started"]) == (0, False)
     assert healer.world.state(uuid) == "CREATE_COMPLETE"
@@ -234,7 +234,7 @@ def test_a_request_without_a_free_place_at_its_service_is_no_observation(
 
     monkeypatch.setattr(healer.world.types["Shelf::Box"], "observe", refuse, raising=False)
     answer = converge(healer)
-    assert (found(answer), answer["observed"]) == ({"a": ("unknown", None)}, 0)
+    assert (found(answer), answer["observed"]) == ({"a": ("UNKNOWN", None)}, 0)
 
 
 def test_a_slow_provider_delays_no_other_request_of_the_project(

@@ -162,7 +162,7 @@ def test_an_error_is_observed_a_second_time_soon(told: Told):
     told.db.execute("UPDATE observation_notice SET due_at = now()")
     told.pass_pause()
     told.deliver_rounds(told.tell(told.id("a")))
-    assert told.verdicts() == {"a": "failed"}
+    assert told.verdicts() == {"a": "FAILED"}
 
 
 def test_a_loss_of_many_objects_asks_for_an_approval_also_after_notifications(told: Told):

@@ -27,7 +27,7 @@ def assert_a_loss_in_an_outage_is_reported_in_the_second_round(watch: Watch) -> 
     watch.round()
     assert watch.verdicts() == {}
     watch.round()
-    assert list(watch.verdicts().values()) == ["missing"]
+    assert list(watch.verdicts().values()) == ["MISSING"]
 
 
 def test_an_absence_in_the_first_answers_after_an_outage_proves_nothing(watch: Watch):
@@ -63,7 +63,7 @@ def test_a_list_that_is_cut_off_is_no_mass_loss(watch: Watch, monkeypatch: pytes
     del watch.shelf.objects[first.physical_id]  # one of those that the round looks up
     watch.round()
     assert watch.group().loss_since is None
-    assert watch.verdicts() == {first.name: "missing"}
+    assert watch.verdicts() == {first.name: "MISSING"}
 
 
 def test_objects_that_are_still_to_be_looked_up_count_for_a_mass_loss(
@@ -90,7 +90,7 @@ def test_an_absence_after_an_outage_of_a_service_without_lists_is_observed_again
     [row] = watch.world.rows(SOON)
     assert row.soon
     watch.round("single")
-    assert list(watch.verdicts().values()) == ["missing"]
+    assert list(watch.verdicts().values()) == ["MISSING"]
 
 
 def test_an_absence_after_an_outage_that_only_visits_have_seen_proves_nothing(watch: Watch):

@@ -163,11 +163,11 @@ def test_a_recovery_whose_worker_died_is_sent_again(healer: Healer):
 def test_a_recovery_on_request_is_followed_by_a_replacement(healer: Healer):
     uuid = glued(healer, "none", "Shelf::OtherBox")
     old = healer.id("a")
-    assert found(converge(healer, {"plan": True})) == {"a": ("failed", "recover")}
+    assert found(converge(healer, {"plan": True})) == {"a": ("FAILED", "recover")}
     converge(healer)
     healer.deliver()
     assert healer.world.state(uuid) == "UPDATE_FAILED"
-    assert found(converge(healer)) == {"a": ("failed", "replace")}
+    assert found(converge(healer)) == {"a": ("FAILED", "replace")}
     healer.deliver()
     assert healer.world.state(uuid) == "UPDATE_COMPLETE"
     assert healer.shelf.boxes() == [healer.id("a")] != [old]

@@ -126,7 +126,7 @@ def test_a_missing_object_is_created_again_and_nothing_else_is_touched(healer: H
     assert healer.settle() == [("a", "recreate", "done")]
     assert healer.heal() == [("a", "recreate", "done")]
     reasons = healer.world.event_reasons(uuid, "a")
-    assert any("Automatic repair (recreate), observed missing" in text for text in reasons)
+    assert any("Automatic repair (recreate), observed MISSING" in text for text in reasons)
 
 
 def test_a_lost_value_is_corrected_and_named(healer: Healer):
@@ -175,7 +175,7 @@ def test_a_changed_property_is_corrected_in_place(healer: Healer):
     assert (healer.id("a"), healer.shelf.objects[id_]["label"]) == (id_, "blue")
     assert healer.settle() == [("a", "update", "done")]
     reasons = healer.world.event_reasons(uuid, "a")
-    assert any("(update), observed changed: label is red instead of blue" in text for text in reasons)
+    assert any("(update), observed MODIFIED: label is red instead of blue" in text for text in reasons)
     marked = healer.world.rows("SELECT resource_name, action, status FROM event WHERE automatic ORDER BY id")
     assert [tuple(row) for row in marked] == [
         ("s", "UPDATE", "IN_PROGRESS"), ("a", "UPDATE", "IN_PROGRESS"), ("a", "UPDATE", "IN_PROGRESS"),
@@ -183,7 +183,7 @@ def test_a_changed_property_is_corrected_in_place(healer: Healer):
     ]  # fmt: skip
     [record] = healer.world.rows("SELECT action, user_name, target, result FROM audit_record")
     assert tuple(record) == (
-        "stacks:repair", "automatic", f"s/{uuid} a: update, observed changed", "started",
+        "stacks:repair", "automatic", f"s/{uuid} a: update, observed MODIFIED", "started",
     )  # fmt: skip
     healer.world.update("s", {"b": BOX})
     healer.deliver()

@@ -78,7 +78,7 @@ class Watch:
 
     def verdicts(self) -> dict[str, str]:
         """Return the verdicts that deviate, by resource."""
-        query = """SELECT name, CASE WHEN unknown_since IS NOT NULL THEN 'unknown' ELSE verdict END AS shown
+        query = """SELECT name, CASE WHEN unknown_since IS NOT NULL THEN 'UNKNOWN' ELSE verdict END AS shown
             FROM resource_verdict WHERE confirmed OR unknown_since IS NOT NULL"""
         return {row.name: row.shown for row in self.world.rows(query)}
 
@@ -146,8 +146,8 @@ def test_a_deleted_object_is_confirmed_and_reported(watch: Watch):
     watch.round()
     assert watch.shelf.calls == ["list", "get boxes-2"]
     [name] = watch.verdicts()
-    assert watch.verdicts() == {name: "missing"}
-    assert any("Observed missing" in text for text in watch.world.event_reasons(uuid, name))
+    assert watch.verdicts() == {name: "MISSING"}
+    assert any("Observed MISSING" in text for text in watch.world.event_reasons(uuid, name))
     watch.round()
     assert watch.shelf.calls[2:] == ["list"]
 
@@ -173,12 +173,12 @@ def test_a_changed_property_is_reported_and_its_end_too(watch: Watch):
     watch.shelf.objects["boxes-1"]["label"] = "red"
     watch.round()
     [row] = watch.world.rows("SELECT * FROM resource_verdict")
-    assert row.verdict == "changed"
+    assert row.verdict == "MODIFIED"
     assert row.differences == [{"property": "label", "expected": "blue", "found": "red"}]
     watch.shelf.objects["boxes-1"]["label"] = "blue"
     watch.round()
     assert watch.verdicts() == {}
-    assert [row.verdict for row in watch.world.rows("SELECT verdict FROM verdict_history")] == ["changed"]
+    assert [row.verdict for row in watch.world.rows("SELECT verdict FROM verdict_history")] == ["MODIFIED"]
 
 
 def test_a_generated_name_is_watched_and_a_property_of_others_is_not(watch: Watch):
@@ -188,7 +188,7 @@ def test_a_generated_name_is_watched_and_a_property_of_others_is_not(watch: Watc
     assert watch.verdicts() == {}
     watch.shelf.objects["boxes-1"]["name"] = "renamed"
     watch.round()
-    assert list(watch.verdicts().values()) == ["changed"]
+    assert list(watch.verdicts().values()) == ["MODIFIED"]
 
 
 def test_an_error_counts_when_it_is_seen_twice(watch: Watch):
@@ -202,7 +202,7 @@ def test_an_error_counts_when_it_is_seen_twice(watch: Watch):
     assert watch.verdicts() == {}
     assert watch.group().interval_seconds == MIN
     watch.round()
-    assert list(watch.verdicts().values()) == ["failed"]
+    assert list(watch.verdicts().values()) == ["FAILED"]
 
 
 def test_half_a_list_proves_nothing(watch: Watch):
@@ -222,7 +222,7 @@ def test_objects_whose_cell_is_down_are_unknown_after_a_few_requests(watch: Watc
     watch.shelf.hidden.update(watch.shelf.boxes())
     watch.shelf.silent = True
     watch.round()
-    assert set(watch.verdicts().values()) == {"unknown"}
+    assert set(watch.verdicts().values()) == {"UNKNOWN"}
     assert len(watch.verdicts()) == 8
     assert len(watch.shelf.calls) == 1 + 3
     watch.shelf.silent = False
@@ -238,7 +238,7 @@ def test_the_loss_of_many_objects_is_noted_until_they_are_back(watch: Watch):
     watch.round()
     group = watch.group()
     assert (group.lost, group.lost_of) == (10, 10)
-    assert set(watch.verdicts().values()) == {"missing"}
+    assert set(watch.verdicts().values()) == {"MISSING"}
     watch.round()
     assert watch.group().loss_since == group.loss_since
     watch.shelf.objects.update(objects)
@@ -293,7 +293,7 @@ def test_a_type_without_lists_is_observed_by_single_requests(watch: Watch):
     watch.shelf.objects["crates-1"]["label"] = "red"
     del watch.shelf.objects["crates-2"]
     watch.round("single")
-    assert sorted(watch.verdicts().values()) == ["changed", "missing"]
+    assert sorted(watch.verdicts().values()) == ["MISSING", "MODIFIED"]
 
 
 def test_a_silent_service_without_lists_is_unknown_as_a_whole(watch: Watch):
@@ -348,7 +348,7 @@ def test_accepted_differences_are_no_drift(watch: Watch):
     assert watch.verdicts() == {}
     assert rules.end(watch.db, "p1", id_, "ada")
     watch.round()
-    assert list(watch.verdicts().values()) == ["changed"]
+    assert list(watch.verdicts().values()) == ["MODIFIED"]
 
 
 def test_accepted_differences_of_a_stack_take_one_query_a_round(
@@ -394,6 +394,6 @@ def test_a_resource_in_quarantine_is_left_out(watch: Watch):
     for number in (1, 2, 3):
         watch.shelf.objects[f"boxes-{number}"]["label"] = "red"
     watch.round()
-    assert sorted(watch.verdicts().values()) == ["changed", "changed", "unknown"]
+    assert sorted(watch.verdicts().values()) == ["MODIFIED", "MODIFIED", "UNKNOWN"]
     [row] = watch.world.rows("SELECT unknown_reason FROM resource_verdict WHERE unknown_since IS NOT NULL")
     assert "hung a worker 2 times, in match" in row.unknown_reason

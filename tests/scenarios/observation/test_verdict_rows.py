@@ -7,17 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from orchestrator.engine.observation.drift import IN_SYNC, Difference, Drift
 from orchestrator.engine.observation.judgement import MISSING
-from orchestrator.engine.observation.verdicts import IN_STEP, Difference, Standing
 from orchestrator.store.observation import groups, verdicts, watched
 from orchestrator.store.observation.groups import Group, ObservedType, RoundEnd
-from orchestrator.store.observation.verdicts import NewStanding
+from orchestrator.store.observation.verdicts import NewDrift
 from tests.scenarios.world import World
 
-MISSED = Standing("missing", MISSING)
-SEEN_ONCE = Standing("failed", "no host", confirmed=False)
-FAILED = Standing("failed", "no host")
-CHANGED = Standing("changed", "", (Difference("metadata.a", 1, 2),))
+MISSED = Drift("MISSING", MISSING)
+SEEN_ONCE = Drift("FAILED", "no host", confirmed=False)
+FAILED = Drift("FAILED", "no host")
+CHANGED = Drift("MODIFIED", "", (Difference("metadata.a", 1, 2),))
 END = RoundEnd(pause=0.0, interval=5.0, seconds=0.1, objects=1, calls=1)
 
 
@@ -43,10 +43,10 @@ class Rounds:
         [resource] = watched.scan(self.db, "p1", ["Cloud::Thing"])
         return resource
 
-    def find(self, standing: Standing, resource: watched.Watched | None = None) -> set[int]:
+    def find(self, drift: Drift, resource: watched.Watched | None = None) -> set[int]:
         """Write what a round found, and begin the next round."""
         resource = resource or self.read()
-        written = verdicts.record(self.db, self.group, [NewStanding(resource.id, resource.version, standing)])
+        written = verdicts.record(self.db, self.group, [NewDrift(resource.id, resource.version, drift)])
         groups.finish(self.db, self.group, END)
         self.group = self.claimed()
         return written
@@ -137,7 +137,7 @@ def test_a_refused_credential_is_reported_once(rounds: Rounds):
 
 
 def test_a_resource_in_step_has_no_row(rounds: Rounds):
-    assert rounds.find(IN_STEP)
+    assert rounds.find(IN_SYNC)
     assert rounds.verdict() is None
     assert rounds.history() == []
 
@@ -147,13 +147,13 @@ def test_a_fault_has_an_event_and_the_same_id_until_it_ends(rounds: Rounds):
     first = rounds.verdict()
     rounds.find(MISSED)
     assert (rounds.verdict().id, rounds.verdict().since) == (first.id, first.since)
-    rounds.find(IN_STEP)
+    rounds.find(IN_SYNC)
     assert rounds.verdict() is None
-    assert rounds.history() == ["missing"]
+    assert rounds.history() == ["MISSING"]
     rounds.find(MISSED)
     assert rounds.verdict().id != first.id
     events = [text for text in rounds.world.event_reasons(rounds.uuid, "a") if "Observed" in text]
-    assert events == [f"CHECK_FAILED Observed missing: {MISSING}"] * 2
+    assert events == [f"CHECK_FAILED Observed MISSING: {MISSING}"] * 2
 
 
 @pytest.mark.parametrize(
@@ -162,9 +162,9 @@ def test_a_fault_has_an_event_and_the_same_id_until_it_ends(rounds: Rounds):
 def test_an_error_that_the_operation_has_reported_has_no_further_event(rounds: Rounds, reason, told):
     rounds.db.execute("UPDATE resource SET status = 'FAILED', status_reason = %s", (reason,))
     rounds.find(FAILED)
-    assert rounds.verdict().verdict == "failed"
+    assert rounds.verdict().verdict == "FAILED"
     events = rounds.world.event_reasons(rounds.uuid, "a")
-    assert sum("Observed failed" in text for text in events) == told
+    assert sum("Observed FAILED" in text for text in events) == told
 
 
 def test_an_error_seen_once_is_no_verdict(rounds: Rounds):
@@ -173,33 +173,33 @@ def test_an_error_seen_once_is_no_verdict(rounds: Rounds):
     assert not first.confirmed
     rounds.find(FAILED)
     assert (rounds.verdict().id, rounds.verdict().confirmed) == (first.id, True)
-    rounds.find(IN_STEP)
-    assert rounds.history() == ["failed"]
+    rounds.find(IN_SYNC)
+    assert rounds.history() == ["FAILED"]
 
 
 def test_another_fact_ends_a_fault(rounds: Rounds):
     rounds.find(CHANGED)
     changed = rounds.verdict()
     rounds.find(MISSED)
-    assert rounds.history() == ["changed"]
+    assert rounds.history() == ["MODIFIED"]
     assert rounds.verdict().id != changed.id
 
 
 def test_an_outage_does_not_end_a_fault(rounds: Rounds):
     rounds.find(MISSED)
     fault = rounds.verdict()
-    rounds.find(Standing("missing", MISSING, unknown="503"))
+    rounds.find(Drift("MISSING", MISSING, unknown="503"))
     assert (rounds.verdict().id, rounds.verdict().unknown_reason) == (fault.id, "503")
     rounds.find(MISSED)
     assert (rounds.verdict().id, rounds.verdict().since) == (fault.id, fault.since)
-    assert rounds.history() == ["unknown"]
+    assert rounds.history() == ["UNKNOWN"]
 
 
 def test_standings_are_read_as_they_were_written(rounds: Rounds):
     resource = rounds.read()
-    for standing in (MISSED, FAILED, CHANGED, SEEN_ONCE, Standing("in_step", unknown="503")):
-        rounds.find(standing)
-        assert verdicts.standings(rounds.db, rounds.group) == {resource.id: standing}
+    for drift in (MISSED, FAILED, CHANGED, SEEN_ONCE, Drift("IN_SYNC", unknown="503")):
+        rounds.find(drift)
+        assert verdicts.drifts(rounds.db, rounds.group) == {resource.id: drift}
 
 
 # Fencing
@@ -232,7 +232,7 @@ def test_a_verdict_is_void_after_an_operation(rounds: Rounds):
     rounds.find(MISSED)
     before = rounds.verdict()
     rounds.db.execute("UPDATE resource SET observed = 'ready', observed_at = clock_timestamp()")
-    assert verdicts.standings(rounds.db, rounds.group) == {}
+    assert verdicts.drifts(rounds.db, rounds.group) == {}
     rounds.find(MISSED)
     assert rounds.verdict().id != before.id
 
@@ -243,7 +243,7 @@ def test_verdicts_on_replaced_and_deleted_objects_end(rounds: Rounds):
         rounds.db.execute(change)
         assert verdicts.end_void(rounds.db, rounds.group) == 1
     assert rounds.verdict() is None
-    assert rounds.history() == ["missing", "missing"]
+    assert rounds.history() == ["MISSING", "MISSING"]
 
 
 def test_another_project_is_not_read(rounds: Rounds):

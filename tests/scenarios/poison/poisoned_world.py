@@ -131,7 +131,7 @@ OF_VERDICT = "resource_id, stack_id, root_id, project_id, name, type, verdict, d
 MORE_ROWS = (
     f"""INSERT INTO repair (fault_id, {OF_VERDICT}, group_id, fault_reason, action, status, reason, due_at)
     SELECT id, {OF_VERDICT}, group_id, reason, 'recreate', 'waiting', 'r', now() FROM resource_verdict
-    WHERE verdict = 'missing'""",
+    WHERE verdict = 'MISSING'""",
     f"""INSERT INTO verdict_history (fault_id, {OF_VERDICT}, service, reason, first_seen_at, last_seen_at)
     SELECT id, {OF_VERDICT}, service, reason, since, observed_at FROM resource_verdict""",
     """INSERT INTO failure (stack_id, traversal, resource_name, reason)

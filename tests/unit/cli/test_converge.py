@@ -30,13 +30,13 @@ def answer(stub: Stub, *resources: dict[str, Any], started: bool = False) -> Non
 
 
 CHANGED = planned(
-    "web", "changed", action="update", differences=[{"property": "name", "expected": "a", "found": "b"}]
+    "web", "MODIFIED", action="update", differences=[{"property": "name", "expected": "a", "found": "b"}]
 )
 
 
 def test_a_plan_is_shown_and_ends_with_two(stub: Stub, run: Run) -> None:
-    lost = planned("g.0.db", "missing", action="recreate", reason="gone", holds_data=True)
-    other = planned("key", "missing", action="recreate", reason="gone", obstacle="the resource is external")
+    lost = planned("g.0.db", "MISSING", action="recreate", reason="gone", holds_data=True)
+    other = planned("key", "MISSING", action="recreate", reason="gone", obstacle="the resource is external")
     answer(stub, CHANGED, lost, other)
     result = run("converge", "shop", "--plan", "--resource", "web", "--resource", "g.0.db")
     assert result.exit_code == 2
@@ -58,7 +58,7 @@ def test_a_stack_in_step_ends_with_zero(stub: Stub, run: Run, options: tuple[str
     answer(stub)
     result = run("converge", "shop", *options)
     assert (result.exit_code, result.output) == (
-        0, "Stack shop is in step: 3 resources were observed.\n",
+        0, "Stack shop is in sync: 3 resources were observed.\n",
     )  # fmt: skip
 
 

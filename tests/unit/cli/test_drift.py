@@ -33,13 +33,13 @@ def answer(*rows: dict[str, Any], **service: Any) -> dict[str, Any]:
 
 def test_drift_lists_differences_and_ends_with_two(stub: Stub, run: Run) -> None:
     changed = deviation(
-        "web", "changed", differences=[{"property": "metadata.a", "expected": "1", "found": None}]
+        "web", "MODIFIED", differences=[{"property": "metadata.a", "expected": "1", "found": None}]
     )
-    stub.add("shop", answers={"observations": answer(changed, deviation("db", "missing", reason="gone"))})
+    stub.add("shop", answers={"observations": answer(changed, deviation("db", "MISSING", reason="gone"))})
     result = run("drift", "shop")
     assert result.exit_code == 2
     assert "metadata.a: 1 → null" in result.output
-    assert "missing" in result.output
+    assert "MISSING" in result.output
     assert "gone" in result.output
 
 
@@ -51,7 +51,7 @@ def test_no_drift_ends_with_zero(stub: Stub, run: Run) -> None:
 
 def test_unknown_is_no_drift_and_is_explained(stub: Stub, run: Run) -> None:
     found = answer(
-        deviation("web", "unknown", reason="503"),
+        deviation("web", "UNKNOWN", reason="503"),
         unknown_since=AT,
         unknown_reason="down",
         loss={"since": AT, "lost": 9, "of": 10},
@@ -66,8 +66,8 @@ def test_unknown_is_no_drift_and_is_explained(stub: Stub, run: Run) -> None:
 def test_all_stacks_in_pages_as_json(stub: Stub, run: Run) -> None:
     link = {"rel": "next", "href": f"{stub.url}/v1/demo/observations?marker=7"}
     stub.answers["GET observations"] = [
-        answer(deviation("a", "missing")) | {"links": [link]},
-        answer(deviation("b", "missing")),
+        answer(deviation("a", "MISSING")) | {"links": [link]},
+        answer(deviation("b", "MISSING")),
     ]
     result = run("drift", "--all", "--json")
     assert result.exit_code == 2
@@ -83,7 +83,7 @@ def test_a_stack_or_all_is_required(run: Run) -> None:
 
 
 def ended(name: str, **options: Any) -> dict[str, Any]:
-    return deviation(name, "missing", reason="gone", first_seen=AT, ended=AT, **options)
+    return deviation(name, "MISSING", reason="gone", first_seen=AT, ended=AT, **options)
 
 
 def test_the_history_lists_ended_differences_of_nested_stacks(stub: Stub, run: Run) -> None:

@@ -19,7 +19,7 @@ WORDS = ("resources", "properties")
 
 
 def changed(name: str, **values: Any) -> Candidate:
-    return Candidate(name, name, "changed", values)
+    return Candidate(name, name, "MODIFIED", values)
 
 
 def test_found_values_replace_functions_and_missing_sections_are_added() -> None:
@@ -35,7 +35,7 @@ def test_found_values_replace_functions_and_missing_sections_are_added() -> None
 
 
 def test_a_missing_resource_is_removed_unless_others_refer_to_it() -> None:
-    gone = Candidate("d", "d", "missing", {})
+    gone = Candidate("d", "d", "MISSING", {})
     assert list(adoption(DOCUMENT, WORDS, [gone]).patch) == [{"op": "remove", "path": "/resources/d"}]
     kept = adoption(DOCUMENT, WORDS, [gone._replace(required_by=["a", "output o"])])
     assert [left.reason for left in kept.left] == ["a, output o refer to it: remove the references first"]
@@ -47,8 +47,8 @@ def test_a_missing_resource_is_removed_unless_others_refer_to_it() -> None:
     [
         ({"own": False}, "nested stack"),
         ({"external": True}, "external"),
-        ({"verdict": "failed"}, "in error"),
-        ({"verdict": "unknown", "reason": "503"}, "could not be observed: 503"),
+        ({"verdict": "FAILED"}, "in error"),
+        ({"verdict": "UNKNOWN", "reason": "503"}, "could not be observed: 503"),
         ({"name": "elsewhere"}, "does not contain it"),
         ({"secrets": frozenset({"x"})}, "secret"),
     ],

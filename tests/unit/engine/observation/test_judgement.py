@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.engine.observation.differences import MAX_BYTES, Recorded, differences
+from orchestrator.engine.observation.drift import DRIFTED, IN_SYNC, PROVEN_STATES, Difference, Drift
 from orchestrator.engine.observation.judgement import MISSING, Unlisted, Unobserved, judge
-from orchestrator.engine.observation.verdicts import DRIFT, FACTS, IN_STEP, Difference, Standing
 from orchestrator.resources.base import Observation, Property, ResourceType
 from orchestrator.template.secret_values import NO_SECRETS, SecretValues
 
@@ -41,8 +41,8 @@ GONE = Observation(exists=False)
 ERROR = Observation(exists=True, error="no host")
 BUSY = replace(ERROR, busy=True)
 UNREADY = Observation(exists=True, ready=False)
-FAILED = Standing("failed", "no host")
-MISSED = Standing("missing", MISSING)
+FAILED = Drift("FAILED", "no host")
+MISSED = Drift("MISSING", MISSING)
 
 
 def recorded(*, chosen=None, secrets=NO_SECRETS, settled=True, **properties):
@@ -54,10 +54,10 @@ def found(base, **properties):
 
 
 def judged(*evidence, base=None):
-    standing = IN_STEP
+    drift = IN_SYNC
     for item in evidence:
-        standing = judge(base or recorded(), item, standing)
-    return standing
+        drift = judge(base or recorded(), item, drift)
+    return drift
 
 
 json_values = st.recursive(
@@ -80,9 +80,9 @@ evidences = st.one_of(
     st.sampled_from([Unlisted(), Unobserved("no answer"), GONE, ERROR, BUSY, UNREADY]),
     properties.map(lambda values: Observation(exists=True, properties=values)),
 )
-standings = st.builds(
-    Standing,
-    st.sampled_from(FACTS),
+drifts = st.builds(
+    Drift,
+    st.sampled_from(PROVEN_STATES),
     st.sampled_from(["", "no host", MISSING]),
     st.just(()),
     confirmed=st.booleans(),
@@ -167,42 +167,42 @@ def test_every_difference_belongs_to_a_property_of_the_template(before, after):
 
 
 def test_a_missing_object_is_missing_and_later_back():
-    assert judged(GONE).verdict == "missing"
-    assert judged(GONE, SEEN) == IN_STEP
-    assert judged(GONE, UNREADY) == IN_STEP
+    assert judged(GONE).verdict == "MISSING"
+    assert judged(GONE, SEEN) == IN_SYNC
+    assert judged(GONE, UNREADY) == IN_SYNC
 
 
 def test_an_absence_after_an_outage_counts_in_two_observations():
     base = recorded()
     first = judge(base, GONE, after_outage=True)
-    assert first.verdict == "in_step"
+    assert first.verdict == "IN_SYNC"
     assert judge(base, GONE, first) == MISSED
     assert judge(base, GONE, first, after_outage=True) == first  # another outage
-    assert judge(base, SEEN, first) == IN_STEP
+    assert judge(base, SEEN, first) == IN_SYNC
     assert judge(base, GONE, MISSED, after_outage=True) == MISSED
 
 
 def test_an_object_missing_in_a_list_proves_nothing():
-    assert judged(Unlisted()) == IN_STEP
+    assert judged(Unlisted()) == IN_SYNC
     assert judged(GONE, Unlisted()) == MISSED
 
 
 def test_an_error_counts_in_two_observations():
-    assert judged(ERROR).verdict == "in_step"
+    assert judged(ERROR).verdict == "IN_SYNC"
     assert judged(ERROR, ERROR) == FAILED
-    assert judged(ERROR, SEEN, ERROR).verdict == "in_step"
-    assert judged(ERROR, UNREADY, ERROR).verdict == "in_step"
+    assert judged(ERROR, SEEN, ERROR).verdict == "IN_SYNC"
+    assert judged(ERROR, UNREADY, ERROR).verdict == "IN_SYNC"
 
 
 def test_an_error_with_a_task_of_the_provider_does_not_count():
     """Nova goes building, error, building, active within a second."""
-    assert judged(BUSY, BUSY, BUSY) == IN_STEP
-    assert judged(ERROR, BUSY, ERROR).verdict == "in_step"
+    assert judged(BUSY, BUSY, BUSY) == IN_SYNC
+    assert judged(ERROR, BUSY, ERROR).verdict == "IN_SYNC"
 
 
 def test_a_failure_ends_when_the_object_is_well():
     assert judged(ERROR, ERROR, UNREADY) == FAILED
-    assert judged(ERROR, ERROR, SEEN) == IN_STEP
+    assert judged(ERROR, ERROR, SEEN) == IN_SYNC
 
 
 def test_a_failure_keeps_its_first_message():
@@ -214,40 +214,40 @@ def test_a_change_is_reported_until_it_is_reverted():
     base = recorded(flavor="s")
     changed = replace(SEEN, properties={"flavor": "l"})
     assert judged(changed, base=base).differences == (Difference("flavor", "s", "l"),)
-    assert judged(changed, replace(SEEN, properties={"flavor": "s"}), base=base) == IN_STEP
+    assert judged(changed, replace(SEEN, properties={"flavor": "s"}), base=base) == IN_SYNC
 
 
 def test_the_properties_of_a_failed_operation_are_not_compared():
     changed = replace(SEEN, properties={"flavor": "l"})
-    assert judged(changed, base=recorded(flavor="s", settled=False)) == IN_STEP
+    assert judged(changed, base=recorded(flavor="s", settled=False)) == IN_SYNC
     assert judged(GONE, base=recorded(flavor="s", settled=False)) == MISSED
 
 
 def test_an_outage_hides_the_verdict_and_does_not_end_it():
     down = judged(GONE, Unobserved("503"))
-    assert (down.verdict, down.unknown, down.fact) == ("unknown", "503", "missing")
+    assert (down.verdict, down.unknown, down.state) == ("UNKNOWN", "503", "MISSING")
     assert judged(GONE, Unobserved("503"), Unobserved("504")).unknown == "503"
     assert judged(GONE, Unobserved("503"), GONE) == MISSED
-    assert judged(Unobserved("503"), SEEN) == IN_STEP
+    assert judged(Unobserved("503"), SEEN) == IN_SYNC
 
 
-@given(evidences, standings)
+@given(evidences, drifts)
 def test_only_an_answer_gives_a_fact(evidence, before):
     after = judge(recorded(flavor="s"), evidence, before)
     if isinstance(evidence, Unlisted | Unobserved):
-        assert (after.fact, after.confirmed, after.reason) == (before.fact, before.confirmed, before.reason)
+        assert (after.state, after.confirmed, after.reason) == (before.state, before.confirmed, before.reason)
     else:
         assert not after.unknown
 
 
-@given(evidences, standings)
+@given(evidences, drifts)
 def test_missing_needs_an_absent_object(evidence, before):
     after = judge(recorded(flavor="s"), evidence, before)
-    if after.fact == "missing" and before.fact != "missing":
+    if after.state == "MISSING" and before.state != "MISSING":
         assert evidence == GONE
 
 
-@given(evidences, standings)
+@given(evidences, drifts)
 def test_the_same_observation_gives_no_news_in_the_third_round(evidence, before):
     """A round without news writes nothing."""
     base = recorded(flavor="s", metadata={"a": 1})
@@ -258,11 +258,11 @@ def test_the_same_observation_gives_no_news_in_the_third_round(evidence, before)
 @given(st.lists(evidences, max_size=6))
 def test_drift_is_never_reported_without_its_cause(course):
     """Whatever happens: each verdict has its evidence among the observations."""
-    standing = judged(*course, base=recorded(flavor="s"))
-    if standing.verdict == "missing":
+    drift = judged(*course, base=recorded(flavor="s"))
+    if drift.verdict == "MISSING":
         assert GONE in course
-    if standing.verdict == "failed":
+    if drift.verdict == "FAILED":
         assert course.count(ERROR) >= 2
-    if standing.verdict == "changed":
+    if drift.verdict == "MODIFIED":
         assert any(isinstance(item, Observation) and item.properties for item in course)
-    assert standing.verdict in (*DRIFT, "in_step", "unknown")
+    assert drift.verdict in (*DRIFTED, "IN_SYNC", "UNKNOWN")

@@ -23,19 +23,19 @@ from orchestrator.engine.observation.repairs import (
 
 NOW = dt.datetime(2026, 1, 14, 12, tzinfo=dt.UTC)
 HEAL = Circumstances("heal")
-MISSING = Fault("missing")
+MISSING = Fault("MISSING")
 NAMES = st.frozensets(st.sampled_from("abc"))
 FAULTS = st.one_of(
     st.builds(
         Fault,
-        st.sampled_from(["missing", "failed"]),
+        st.sampled_from(["MISSING", "FAILED"]),
         holds_data=st.booleans(),
         external=st.booleans(),
         restricted=st.frozensets(st.sampled_from(["update", "replace"])),
     ),
     st.builds(
         Fault,
-        st.just("changed"),
+        st.just("MODIFIED"),
         NAMES.map(lambda names: tuple(sorted(names))),
         holds_data=st.booleans(),
         fixed=NAMES,
@@ -92,12 +92,12 @@ def test_an_approval_only_adds_repairs(fault: Fault, around: Circumstances, atte
 @pytest.mark.parametrize(
     ("fault", "action"),
     [
-        (Fault("missing"), "recreate"),
-        (Fault("failed"), "replace"),
-        (Fault("changed", ("a",)), "update"),
-        (Fault("changed", ("a", "b"), fixed=frozenset("b")), "replace"),
-        (Fault("changed", ("a", "b"), fixed=frozenset("b"), unset=frozenset("b")), "update"),
-        (Fault("changed", ("a",), unset=frozenset("a")), None),
+        (Fault("MISSING"), "recreate"),
+        (Fault("FAILED"), "replace"),
+        (Fault("MODIFIED", ("a",)), "update"),
+        (Fault("MODIFIED", ("a", "b"), fixed=frozenset("b")), "replace"),
+        (Fault("MODIFIED", ("a", "b"), fixed=frozenset("b"), unset=frozenset("b")), "update"),
+        (Fault("MODIFIED", ("a",), unset=frozenset("a")), None),
     ],
 )
 def test_the_smallest_action_is_chosen(fault: Fault, action: str | None) -> None:
@@ -128,10 +128,10 @@ def test_a_resource_that_is_repaired_again_and_again_is_given_up() -> None:
 
 
 def test_a_failed_object_is_recovered_before_it_is_replaced() -> None:
-    assert action_for(Fault("failed", recoverable=True)) == "recover"
-    assert action_for(Fault("failed")) == "replace"
-    assert decide(Fault("failed", holds_data=True, recoverable=True), HEAL, (), NOW).verb == "repair"
-    restricted = Fault("failed", recoverable=True, restricted=frozenset({"update"}))
+    assert action_for(Fault("FAILED", recoverable=True)) == "recover"
+    assert action_for(Fault("FAILED")) == "replace"
+    assert decide(Fault("FAILED", holds_data=True, recoverable=True), HEAL, (), NOW).verb == "repair"
+    restricted = Fault("FAILED", recoverable=True, restricted=frozenset({"update"}))
     assert decide(restricted, HEAL, (), NOW).verb == "report"
     tried = Attempt(NOW, "failed", "recover")
     done = tried._replace(status="done")

@@ -1,4 +1,4 @@
-"""What is known about a resource between two rounds of the observation."""
+"""Drift states: what is known about a resource between two rounds of the observation."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from orchestrator.json_types import JsonObject
 
-# `unknown` is no fact: it states why there is no newer one.
-Fact = Literal["in_step", "changed", "missing", "failed"]
-FACTS: Final = get_args(Fact)
-Verdict = Literal["in_step", "changed", "missing", "failed", "unknown"]
-VERDICTS: Final = get_args(Verdict)
-DRIFT: Final = ("changed", "missing", "failed")
+# A state that an observation has proven; UNKNOWN states why there is no newer one.
+ProvenState = Literal["IN_SYNC", "MODIFIED", "MISSING", "FAILED"]
+PROVEN_STATES: Final = get_args(ProvenState)
+DriftState = Literal["IN_SYNC", "MODIFIED", "MISSING", "FAILED", "UNKNOWN"]
+DRIFT_STATES: Final = get_args(DriftState)
+DRIFTED: Final = ("MODIFIED", "MISSING", "FAILED")
 
 # `notified` observes single objects of any service, after notifications.
 GroupKind = Literal["discovery", "notified", "lists", "single"]
@@ -33,25 +33,25 @@ class Difference(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """The last fact about a resource, and why there is no newer one.
+class Drift:
+    """The last proven state of a resource, and why there is no newer one.
 
-    An unconfirmed failure, or absence after an outage, was observed once. With `unknown` the fact stays:
+    An unconfirmed failure, or absence after an outage, was observed once. With `unknown` the state stays:
     nothing is concluded from a provider that gives no answer.
     """
 
-    fact: Fact = "in_step"
+    state: ProvenState = "IN_SYNC"
     reason: str = ""
     differences: tuple[Difference, ...] = ()
     confirmed: bool = True
     unknown: str = ""
 
     @property
-    def verdict(self) -> Verdict:
-        """The verdict that users see."""
+    def verdict(self) -> DriftState:
+        """The drift state that users see."""
         if self.unknown:
-            return "unknown"
-        return self.fact if self.confirmed else "in_step"
+            return "UNKNOWN"
+        return self.state if self.confirmed else "IN_SYNC"
 
 
-IN_STEP: Final = Standing()
+IN_SYNC: Final = Drift()
