@@ -7,7 +7,6 @@ Names are Heat's where Heat has the setting. Nothing here opens a connection or 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import cache
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
@@ -30,21 +29,6 @@ HEAT_LIMITS: dict[str, int] = {
     "max_snapshots_per_stack": 32,
     "max_software_configs_per_tenant": 4_096,
     "max_software_deployments_per_tenant": 4_096,
-}
-
-
-# Former names of settings. They are still accepted; `deprecated_settings` finds them for the log.
-DEPRECATED_NAMES: dict[str, str] = {
-    "events_kept_seconds": "event_retention_seconds",
-    "max_observed_in_preview": "max_preview_observations",
-    "nodes_kept_seconds": "node_retention_seconds",
-    "revisions_kept": "revision_retention_count",
-    "revisions_kept_seconds": "revision_retention_seconds",
-    "ring_again_seconds": "re_enqueue_seconds",
-    "ring_window": "dispatch_window",
-    "template_fetch_private": "template_fetch_allow_private",
-    "webhook_private": "webhook_allow_private",
-    "webhook_tries": "webhook_max_attempts",
 }
 
 
@@ -296,18 +280,6 @@ class Settings(BaseSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _deprecated_names(cls, values: dict[str, object]) -> dict[str, Any]:
-        renamed = dict(values)
-        for old, new in DEPRECATED_NAMES.items():
-            value = renamed.pop(old, None) or _from_environment(old, os.environ)
-            if value is not None:
-                renamed.setdefault(new, value)
-        if renamed.get("limits") == "ours":
-            renamed["limits"] = "default"
-        return renamed
-
-    @model_validator(mode="before")
-    @classmethod
     def _heat_limits(cls, values: dict[str, object]) -> dict[str, Any]:
         return {**HEAT_LIMITS, **values} if values.get("limits") == "heat" else values
 
@@ -327,23 +299,6 @@ class Settings(BaseSettings):
     def loopback(self) -> bool:
         """Whether `host` can be reached from this machine only."""
         return is_loopback(self.host)
-
-
-def _from_environment(name: str, environ: Mapping[str, str]) -> str | None:
-    """Return the value of a former name, from its variable or its file; None if neither is set."""
-    value = environ.get(f"{PREFIX}{name.upper()}")
-    path = environ.get(f"{PREFIX}{name.upper()}_FILE")
-    return Path(path).read_text().strip() if value is None and path else value
-
-
-def deprecated_settings(environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the former names among the environment variables, each with its new name."""
-    return [
-        (f"{PREFIX}{old.upper()}{suffix}", f"{PREFIX}{new.upper()}{suffix}")
-        for old, new in DEPRECATED_NAMES.items()
-        for suffix in ("", "_FILE")
-        if environ.get(f"{PREFIX}{old.upper()}{suffix}")
-    ]
 
 
 def is_loopback(host: str) -> bool:

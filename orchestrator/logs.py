@@ -8,7 +8,6 @@ traversal. A search for a request id therefore finds the lines of an update in a
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from collections.abc import Callable, Mapping, MutableMapping
 from contextvars import ContextVar
@@ -92,8 +91,6 @@ def configure_logs(*, json: bool | None = None, level: str | None = None) -> Non
     # These write a line or two per task, call or connection.
     for noisy in ("celery.worker.strategy", "celery.app.trace", "alembic", "httpx"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    for old, new in config.deprecated_settings(os.environ):
-        logger().warning("setting_deprecated", setting=old, replacement=new)
 
 
 def logger(**bound: object) -> structlog.stdlib.BoundLogger:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from orchestrator.deprecation import RenamedAttribute, adopt_renamed_methods, renamed_names
 from orchestrator.resources.capabilities import derived, implements, names_of_live_attributes
 from orchestrator.resources.stack_context import Grant, StackContext
 from orchestrator.resources.verbs.optional import OptionalVerbs
@@ -56,12 +55,6 @@ __all__ = [
     "Value",
     "wait",
 ]
-
-RENAMED_HOOKS: Final = {
-    "survives_failure": "is_healthy_after_failure",
-    "checks_itself": "has_provider_check",
-    "is_claimed": "needs_lease",
-}
 
 GIVEN_UP: Final = ("delete", "rename")  # rules by which an object gives up its name
 
@@ -134,11 +127,6 @@ class ResourceType(OptionalVerbs):
     needs_lease: ClassVar[bool] = derived(  # a visit must lease the resource before it reads the row
         lambda class_: class_.calls_out or class_.takes_signals or class_.claimed_first
     )
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Accept hooks under their deprecated names."""
-        super().__init_subclass__(**options)
-        adopt_renamed_methods(cls, RENAMED_HOOKS)
 
     def read_properties(
         self,
@@ -253,17 +241,9 @@ class ResourceType(OptionalVerbs):
         return name in self.attributes or name == "show"
 
 
-for _old, _new in RENAMED_HOOKS.items():
-    setattr(ResourceType, _old, RenamedAttribute(_old, _new))
-
-
 def read_update_policy(
     resource_type: ResourceType, raw: Mapping[str, Value], *, path: str = "", unknown: object = _NEVER
 ) -> tuple[dict[str, Value], list[PropertyFault]]:
     """Return a definition's update policy with its defaults, and all faults in it."""
     schema, any_properties = resource_type.update_policy, resource_type.any_properties
     return convert(schema, raw, path=path, unknown=unknown, any_properties=any_properties)
-
-
-if not TYPE_CHECKING:
-    __getattr__ = renamed_names(__name__, {"Around": "StackContext", "NOWHERE": "EMPTY_CATALOG"})

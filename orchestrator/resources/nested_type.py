@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from orchestrator.deprecation import renamed_names
 from orchestrator.resources.base import Context, Created, Observation, ResourceType, Value
 from orchestrator.template.environment import Environment
 
@@ -235,7 +234,3 @@ class NestedType(ResourceType):
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         """Implemented by the engine."""
         raise NotImplementedError(self.name)
-
-
-if not TYPE_CHECKING:
-    __getattr__ = renamed_names(__name__, {"Bring": "SetChild", "Beside": "Sibling"})

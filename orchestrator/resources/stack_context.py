@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import quote
 
-from orchestrator.deprecation import renamed_names
 from orchestrator.json_types import JsonMapping
 from orchestrator.template.environment import Environment
 
@@ -137,14 +136,3 @@ class _NoRequiredResources:
 
 
 NO_REQUIRED_RESOURCES: Final[RequiredResources] = _NoRequiredResources()
-
-if not TYPE_CHECKING:
-    __getattr__ = renamed_names(
-        __name__,
-        {
-            "Place": "StackLocation",
-            "Peer": "RequiredResource",
-            "Peers": "RequiredResources",
-            "NOBODY": "NO_REQUIRED_RESOURCES",
-        },
-    )

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from orchestrator.deprecation import renamed_fields, renamed_names
 from orchestrator.errors import Diagnostic, InvalidTemplate, Misconfigured
 from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
@@ -84,7 +83,6 @@ class Keywords:
         return {getattr(self, meaning): meaning for meaning in meanings if getattr(self, meaning)}
 
 
-@renamed_fields(words="keywords", forgiving="ignores_unknown_keys")
 @dataclass(frozen=True, slots=True, eq=False)
 class Format:
     """A template format.
@@ -252,7 +250,3 @@ def _refused(
     code: str, message: str, *, path: str = "", hint: str = "", heat_type: str = "InvalidTemplateVersion"
 ) -> InvalidTemplate:
     return InvalidTemplate([Diagnostic(code, message, path, hint=hint, heat_type=heat_type)])
-
-
-if not TYPE_CHECKING:
-    __getattr__ = renamed_names(__name__, {"Words": "Keywords"})

@@ -9,7 +9,6 @@ from typing import Final
 import orjson
 import pytest
 
-from orchestrator.deprecation import renamed_attributes
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType, Value
 from orchestrator.resources.nested_type import (
@@ -40,7 +39,6 @@ def as_template(text: str) -> tuple[Mapping[str, str], Sequence[str]]:
     return {name: one.type for name, one in template.resources.items()}, list(template.outputs)
 
 
-@renamed_attributes(beside="sibling")
 @dataclass
 class Child:
     """A stack that reaches its requested state at once."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
-from orchestrator.deprecation import renamed_fields
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Change, Context, Property, ResourceType
 from orchestrator.schema.constraints import AllowedValues, Length, Range
@@ -31,9 +30,6 @@ def _as_it_is(ctx: Context) -> Context:
     return ctx
 
 
-@renamed_fields(
-    beside="other_resources", dress="prepare_context", left_out="slow_changes", breaks="failing_changes"
-)
 @dataclass(frozen=True)
 class Sample:
     """A resource of a type, with the data that the contract cannot derive."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from orchestrator.deprecation import renamed_attributes
 from orchestrator.engine.check.child_status import ChildState, split_request
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.json_types import JsonMapping, JsonObject
@@ -33,7 +32,6 @@ class _NestedMember(NamedTuple):
     child: ChildState
 
 
-@renamed_attributes(beside="sibling")
 class StoredChildView:
     """A child stack, read from the database on demand."""
 

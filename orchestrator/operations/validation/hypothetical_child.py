@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from orchestrator.deprecation import renamed_attributes
 from orchestrator.engine.validation.hypothetical_stack import HypotheticalStack
 from orchestrator.engine.validation.implicit_requirements import with_implicit
 from orchestrator.engine.validation.nested_templates import NestedTemplates
@@ -73,7 +72,6 @@ class ParentResource:
     data: JsonMapping | None = None
 
 
-@renamed_attributes(beside="sibling")
 class EmptyChildView:
     """The view of a child stack that does not exist."""
 

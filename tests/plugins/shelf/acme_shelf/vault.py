@@ -1,12 +1,12 @@
-"""Acme::V2026::Vault: every optional verb and every declaration of the page."""
+"""Acme::Vault: every optional verb and every declaration of the page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from acme2026 import shelf
-from acme2026.box import Box, shelf_errors
+from acme_shelf import shelf
+from acme_shelf.box import Box, shelf_errors
 from orchestrator.resources.base import (
     Attribute,
     Change,
@@ -24,7 +24,7 @@ from orchestrator.schema.constraints import Length, Range
 class Vault(Box):
     """A vault on Acme's shelf."""
 
-    name = "Acme::V2026::Vault"
+    name = "Acme::Vault"
     properties: ClassVar = {
         "label": Property("string", "Text on the door.", default="", update_allowed=True),
         "slots": Property(

@@ -1,9 +1,10 @@
-"""The tests of the package, as the page describes them: the contract with a sample of each type."""
+"""Types with every optional verb, of notes and of nested stacks fulfil the contract of resource types."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,10 +20,16 @@ heat_template_version: 2021-04-16
 parameters:
   litres: {type: number, default: 5}
 resources:
-  box: {type: Acme::V2026::Box, properties: {litres: {get_param: litres}}}
+  box: {type: Acme::Box, properties: {litres: {get_param: litres}}}
 outputs:
   label: {value: {get_attr: [box, label]}}
 """
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ACME_SHELF", str(tmp_path))
+    return tmp_path
 
 
 def read_the_note(note: Operated) -> None:
@@ -36,17 +43,11 @@ def with_metadata(ctx: Context) -> Context:
     return replace(ctx, metadata={"room": 1})
 
 
-class Boxes(TypeContract):
-    @pytest.fixture
-    def sample(self) -> Sample:
-        return Sample("Acme::V2026::Box", {"litres": 20})
-
-
-class Vaults(TypeContract):
+class TestVault(TypeContract):
     @pytest.fixture
     def sample(self) -> Sample:
         return Sample(
-            "Acme::V2026::Vault",
+            "Acme::Vault",
             {"label": "a"},
             changes={"slots": 5, "label": "b", "dry_seconds": 0.01},
             answers={"slots": "update"},
@@ -58,24 +59,24 @@ class Vaults(TypeContract):
         )
 
 
-class Notes(TypeContract):
+class TestNote(TypeContract):
     @pytest.fixture
     def sample(self) -> Sample:
         return Sample(
-            "Acme::V2026::Note",
+            "Acme::Note",
             {"readers": 1},
             finish=read_the_note,
             signals=(("it", {"by": "me"}),),
             in_stack={"text": "hello"},
-            other_resources={"other": {"type": "Acme::V2026::Note"}},
+            other_resources={"other": {"type": "Acme::Note"}},
         )
 
 
-class Racks(NestedContract):
+class TestRack(NestedContract):
     @pytest.fixture
     def sample(self) -> Sample:
         return Sample(
-            "Acme::V2026::Rack",
+            "Acme::Rack",
             {"plan": "plan.yaml"},
             files={"plan.yaml": PLAN, "other.yaml": PLAN.replace("5", "6")},
             environment={"parameters": {}},

@@ -1,7 +1,0 @@
-"""Deprecated: moved to `orchestrator.resources.stack_context`."""
-
-from __future__ import annotations
-
-from orchestrator.deprecation import moved_module
-
-__getattr__ = moved_module(__name__, "orchestrator.resources.stack_context")

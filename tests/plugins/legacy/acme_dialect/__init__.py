@@ -1,1 +1,0 @@
-"""Acme's own words for templates: `functions.py`, `constraints.py`, and `formats.py` that has them."""

@@ -1,1 +1,0 @@
-"""Boxes on a shelf: `shelf.py` knows the shelf, `box.py` makes its boxes resources."""
