@@ -1,13 +1,15 @@
-"""Dependencies of the application, and their access from a view."""
+"""The application, its state, and the access of a view to them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
-from flask import current_app, g
+from flask import Flask, current_app, g
 
+from api.limits.failed_logins import FailedLogins
+from api.limits.rate_limits import RateLimits
 from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage, Message
 from orchestrator.json_types import JsonMapping
@@ -20,7 +22,9 @@ from orchestrator.operations.preview.update import UpdatePreview
 from orchestrator.operations.quotas import CachedQuotas
 from orchestrator.operations.stacks.create_delete import Accepted
 from orchestrator.resources.registry import Registry
+from orchestrator.security.authenticators import Authenticator, authenticator
 from orchestrator.security.caller import Caller
+from orchestrator.security.cfn_callers import CfnCallers
 from orchestrator.security.encryption import Cipher
 from orchestrator.security.policy import allowed, policy_of
 from orchestrator.store.connections.database import Database
@@ -28,6 +32,11 @@ from orchestrator.store.nodes.hooks import Paused
 from orchestrator.store.stacks.stacks import StackIdentity, StackRow
 from tasks.broker_stats import BrokerStats
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+Wsgi = Callable[["WSGIEnvironment", "StartResponse"], Iterable[bytes]]
+P = TypeVar("P")
 SignalResult = tuple[Sequence[Message], JsonMapping | None]  # messages to publish, and the metadata
 
 
@@ -67,9 +76,87 @@ class Dependencies:
     broker_stats: BrokerStats | None = None  # None if no broker is configured
 
 
+@dataclass(frozen=True, slots=True)
+class AppState:
+    """The state shared by the requests of a process."""
+
+    dependencies: Dependencies
+    authenticate: Authenticator
+    query_callers: CfnCallers
+    quotas: CachedQuotas
+    failed_logins: FailedLogins
+    rate_limits: RateLimits
+    parts: dict[type, object] = field(default_factory=dict)  # by their class, created on first use
+
+    @classmethod
+    def of(cls, deps: Dependencies) -> AppState:
+        """Return the state of a new application.
+
+        Raises:
+            Misconfigured: the authentication settings are incomplete.
+        """
+        quotas = CachedQuotas(deps.database, deps.settings)
+        return cls(
+            deps,
+            authenticator(deps.settings, deps.database),
+            CfnCallers(deps.settings, deps.database, deps.cipher),
+            quotas,
+            FailedLogins(deps.settings),
+            RateLimits(deps.settings, quotas),
+        )
+
+    def part(self, kind: type[P], create: Callable[[], P]) -> P:
+        """Return the part of a class; the first call creates it."""
+        found = self.parts.get(kind)
+        if not isinstance(found, kind):
+            found = self.parts.setdefault(kind, create())
+        return cast(P, found)
+
+    def close(self) -> None:
+        """End the threads of the parts, the last part first."""
+        for part in reversed(self.parts.values()):
+            if isinstance(part, SupportsClose):
+                part.close()
+
+
+@runtime_checkable
+class SupportsClose(Protocol):
+    """A part with threads."""
+
+    def close(self) -> None:
+        """End them."""
+
+
+Layer = Callable[[Wsgi, AppState], Wsgi]
+
+
+class Application(Flask):
+    """A Flask application with its state, behind WSGI layers."""
+
+    def __init__(
+        self, name: str, state: AppState, layers: Sequence[Layer] = (), pages: str = "templates"
+    ) -> None:
+        """Create it with the layers in the order that a request passes them; `pages` is a folder."""
+        super().__init__(name, static_folder=None, template_folder=pages)
+        self.url_map.merge_slashes = False
+        self.state = state
+        self._entry: Wsgi = super().wsgi_app
+        for layer in reversed(layers):
+            self._entry = layer(self._entry, state)
+
+    def wsgi_app(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Pass a request through the layers."""
+        return self._entry(environ, start_response)
+
+
+def app_state() -> AppState:
+    """Return the state of the current application."""
+    return cast(Application, current_app).state
+
+
 def dependencies() -> Dependencies:
     """Return the dependencies of the current application."""
-    return cast(Dependencies, current_app.extensions["dependencies"])
+    return app_state().dependencies
 
 
 def caller() -> Caller:
@@ -80,8 +167,7 @@ def caller() -> Caller:
 def operation_context() -> OperationContext:
     """Return the context of an operation."""
     deps = dependencies()
-    quotas = cast(CachedQuotas, current_app.extensions["quotas"])
-    settings = quotas.settings_of(caller().project_id)
+    settings = app_state().quotas.settings_of(caller().project_id)
     return OperationContext(deps.database, deps.cipher, caller(), settings, deps.types)
 
 

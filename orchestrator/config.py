@@ -132,11 +132,11 @@ class Settings(BaseSettings):
     max_resources_per_stack: int = 2_000_000
     max_stacks_per_tenant: int = 100_000
     max_resources_per_tenant: int = Field(default=5_000_000, ge=-1, description="-1: unlimited")
-    # Requests per second and API process; 0 and -1: unlimited. api/middleware/rate_limits.py.
+    # Requests per second and API process; 0 and -1: unlimited. api/limits/rate_limits.py.
     request_rate_per_project: float = Field(default=300.0, ge=-1)
     signal_rate_per_project: float = Field(default=500.0, ge=-1)
     request_rate_per_caller: float = Field(default=0.0, ge=-1)
-    # Requests without valid credentials. api/middleware/failed_logins.py.
+    # Requests without valid credentials. api/limits/failed_logins.py.
     unauthenticated_rate_per_address: float = Field(default=20.0, ge=-1)
     request_burst_seconds: float = Field(default=10.0, gt=0, description="burst size, in seconds of the rate")
     max_concurrent_requests: int = Field(

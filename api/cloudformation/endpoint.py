@@ -10,23 +10,21 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Any, Final
 from urllib.parse import unquote
 from xml.etree import ElementTree  # only written, never parsed
 
-from flask import Blueprint, Response, current_app, g, request
+from flask import Blueprint, Response, g, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import NotFound as NoSuchPath
 
 from api.cloudformation.actions import ACTIONS, INSTEAD
 from api.cloudformation.arguments import INVALID_VALUE, Arguments, QueryFault
 from api.cloudformation.names import ARN
-from api.dependencies import dependencies
+from api.dependencies import app_state, dependencies
 from api.middleware import audit_records, in_flight, turns
 from api.middleware.api_version import QUERY, QUERY_PATH
-from api.middleware.failed_logins import FailedLogins
 from api.middleware.in_flight import reading_body
-from api.middleware.rate_limits import RateLimits
 from api.request.body import client_read_errors, read_body
 from api.response.errors import http_error
 from api.response.serialization import json_response
@@ -34,7 +32,6 @@ from orchestrator import errors, logs, rate_errors
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import OperationContext
 from orchestrator.security.caller import Caller
-from orchestrator.security.cfn_callers import CfnCallers
 from orchestrator.security.policy import allowed, policy_of
 from orchestrator.security.resource_credentials import STACK_USER, authenticate
 from orchestrator.security.signatures import (
@@ -97,8 +94,7 @@ def query() -> Response:
     """Run a CloudFormation action."""
     if QUERY_PATH not in request.environ:
         raise NoSuchPath
-    callers = cast(CfnCallers, current_app.extensions["query_callers"])
-    logins = _logins()
+    callers, logins = app_state().query_callers, app_state().failed_logins
     with logins.verifying(request.environ, None):
         known = callers.require_plausible(_head(request.environ[QUERY_PATH]))
     largest = MAX_QUERY_BYTES if known else MAX_ANONYMOUS_BYTES
@@ -117,7 +113,7 @@ def query() -> Response:
     given = logins.signature(received.key, received.signature, known=known)
     with logins.verifying(request.environ, given):
         g.caller = callers.identify(signed_request)
-    _rates().take(request.environ, g.caller)
+    app_state().rate_limits.take(request.environ, g.caller)
     in_flight.identify(request.environ, g.caller, g.caller.project_id)
     turns.begin(request.environ, g.caller.project_id)
     action = ACTIONS.get(name)
@@ -163,12 +159,12 @@ def _require_allowed(action: str, subject: Caller) -> None:
 def _signal(rest: str, *, shown: bool) -> JsonObject:
     deps = dependencies()
     signed = _signed(request.path, request.args.to_dict())
-    logins, received = _logins(), credential(signed)
+    logins, received = app_state().failed_logins, credential(signed)
     with logins.verifying(request.environ, logins.signature(received.key, received.signature, known=True)):
         bearer = authenticate(deps.database, deps.cipher, deps.settings, signed)
     name = _resource(rest, bearer)
     g.caller = caller = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
-    _rates().take(request.environ, caller, signal=True)
+    app_state().rate_limits.take(request.environ, caller, signal=True)
     audit_records.begin("resource:signal", caller)
     context = OperationContext(deps.database, deps.cipher, caller, deps.settings, deps.types)
     if (request.content_length or 0) > deps.settings.inline_body_size:
@@ -177,14 +173,6 @@ def _signal(rest: str, *, shown: bool) -> JsonObject:
         messages, metadata = deps.operations.signal_by_url(context, name, body, shown=shown)
     deps.publish(messages)
     return {"resource": name, "metadata": metadata}
-
-
-def _logins() -> FailedLogins:
-    return cast(FailedLogins, current_app.extensions["failed_logins"])
-
-
-def _rates() -> RateLimits:
-    return cast(RateLimits, current_app.extensions["rate_limits"])
 
 
 def _resource(rest: str, bearer: AccessRow) -> str:

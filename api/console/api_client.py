@@ -17,7 +17,8 @@ from werkzeug.datastructures import Headers
 from werkzeug.test import run_wsgi_app
 
 from api import postponement
-from api.console.mount import MOUNT, Wsgi
+from api.console.mount import MOUNT
+from api.dependencies import Wsgi
 from api.streaming.shared_responses import SHARES
 from orchestrator.json_types import JsonMapping, JsonObject
 

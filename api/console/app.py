@@ -8,23 +8,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
 
-from flask import Flask, Response, g, redirect, request, url_for
+from flask import Response, g, redirect, request, url_for
 from werkzeug.exceptions import NotFound as NoSuchPath
 
 from api.console import assets, authorization, error_pages, formats, session
 from api.console.api_client import ApiClient
-from api.console.context import MAX_RENDERED, RENDERED, console_context, project_of
-from api.console.mount import Wsgi
+from api.console.context import console_context, project_of
 from api.console.views import actions, field, overview, repairs, resource, revisions, sign_in, stack, stacks
 from api.console.views.history import history
 from api.console.views.map import stack_map
 from api.console.views.timeline import timeline
-from api.dependencies import Dependencies, dependencies
+from api.dependencies import Application, AppState, Wsgi, app_state, dependencies
 from api.middleware import access_log, cross_site
-from api.middleware.failed_logins import FailedLogins
 from orchestrator.errors import AccessDenied, InvalidRequest, NotFound, Unauthenticated
-from orchestrator.operations.runtime.caches import Slots
-from orchestrator.security.authenticators import Authenticator
 from orchestrator.security.caller import for_project
 
 if TYPE_CHECKING:
@@ -64,31 +60,23 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-API: Final = "orchestrator.console.api"  # extension: the API's WSGI application
 
 
-def create_console(api: Flask, wsgi: Wsgi) -> Flask:
+def create_console(state: AppState, wsgi: Wsgi) -> Application:
     """Return the console over an application of the API, whose calls enter at `wsgi`."""
-    console = Flask("api.console.app", static_folder=None, template_folder="pages")
-    console.url_map.merge_slashes = False
+    console = Application("api.console.app", state, pages="pages")
     console.jinja_env.trim_blocks = console.jinja_env.lstrip_blocks = True
-    deps: Dependencies = api.extensions["dependencies"]
-    console.extensions["dependencies"] = deps
-    console.extensions["authenticator"] = api.extensions["authenticator"]
-    console.extensions["failed_logins"] = api.extensions["failed_logins"]
-    console.extensions[API] = wsgi
-    console.extensions[RENDERED] = Slots[object, str](MAX_RENDERED)
     formats.register(console)
     error_pages.register(console)
     console.context_processor(console_context)
-    console.before_request(lambda: _begin_request(console))
+    console.before_request(lambda: _begin_request(wsgi))
     console.after_request(_end_request)
     for blueprint in BLUEPRINTS:
         console.register_blueprint(blueprint)
     return console
 
 
-def _begin_request(console: Flask) -> Response | None:
+def _begin_request(wsgi: Wsgi) -> Response | None:
     """Check the request and authenticate the caller; return a redirect to the sign-in page without one."""
     settings = dependencies().settings
     if request.method not in cross_site.SAFE_METHODS:
@@ -101,10 +89,10 @@ def _begin_request(console: Flask) -> Response | None:
         raise InvalidRequest("The address contains the character NUL.")
     if request.endpoint in PUBLIC:
         return None
-    return _identify(console)
+    return _identify(wsgi)
 
 
-def _identify(console: Flask) -> Response | None:
+def _identify(wsgi: Wsgi) -> Response | None:
     deps = dependencies()
     found = None if deps.settings.auth == "none" else session.load(request, deps.cipher)
     if found is None and deps.settings.auth != "none":
@@ -112,9 +100,9 @@ def _identify(console: Flask) -> Response | None:
     credentials = {} if found is None else found.environ
     environ: WSGIEnvironment = {**request.environ, "PATH_INFO": "/v1/", **credentials}
     try:
-        logins = cast(FailedLogins, console.extensions["failed_logins"])
+        logins = app_state().failed_logins
         with logins.verifying(environ, logins.credentials(environ)):
-            actor = cast(Authenticator, console.extensions["authenticator"])(environ)
+            actor = app_state().authenticate(environ)
     except Unauthenticated:
         answer = _to_sign_in()
         session.clear(answer, request)
@@ -126,7 +114,7 @@ def _identify(console: Flask) -> Response | None:
         g.caller = for_project(actor, project, admin=deps.settings.anonymous_admin)
     except AccessDenied as error:
         raise NotFound("Project", project) from error
-    g.api = ApiClient(console.extensions[API], request.environ, credentials)
+    g.api = ApiClient(wsgi, request.environ, credentials)
     authorization.enforce()
     return None
 

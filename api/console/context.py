@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import orjson
-from flask import Response, current_app, g, redirect, render_template, request, url_for
+from flask import Response, g, redirect, render_template, request, url_for
 
 from api.console.api_client import ApiClient
-from api.dependencies import caller, dependencies
+from api.dependencies import app_state, caller, dependencies
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.runtime.caches import Slots
 from orchestrator.security.caller import Caller
@@ -30,9 +30,12 @@ TABS: Final = (
     ("revisions.template", "Template"),
     ("revisions.index", "Revisions"),
 )  # endpoint and label of the pages of a stack
-RENDERED: Final = "orchestrator.console.rendered"  # extension: pages that were rendered last
 MAX_RENDERED: Final = 32
 DEFAULT_PROJECT: Final = "demo"  # without authentication, as in the command line
+
+
+class RenderedParts(Slots[object, str]):
+    """Pages that were rendered last."""
 
 
 def api() -> ApiClient:
@@ -76,7 +79,7 @@ def live_page(template: str, /, **values: object) -> str:
     who: Caller | None = g.get("caller")
     rights = (who.roles, who.is_admin) if who is not None else ()
     key = (template, request.script_root, request.full_path, rights, int(time.time()), orjson.dumps(values))
-    rendered: Slots[object, str] = current_app.extensions[RENDERED]
+    rendered = app_state().part(RenderedParts, lambda: RenderedParts(MAX_RENDERED))
     slot = rendered.of(key)
     with slot.lock:
         if slot.value is None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
+
+from api.dependencies import Wsgi
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
-Wsgi = Callable[["WSGIEnvironment", "StartResponse"], Iterable[bytes]]
 
 PREFIX: Final = "/ui"
 MOUNT: Final = "orchestrator.console.mount"  # SCRIPT_NAME of the API for a request of the console

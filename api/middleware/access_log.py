@@ -5,13 +5,14 @@ may carry a signature.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from flask import Request, Response
 from werkzeug.wsgi import ClosingIterator
 
+from api.dependencies import Wsgi
 from orchestrator import logs, metrics
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def note(request: Request, response: Response) -> None:
 class Logged:
     """WSGI middleware that measures and logs each request."""
 
-    def __init__(self, app: Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]) -> None:
+    def __init__(self, app: Wsgi) -> None:
         """Wrap `app`."""
         self.app = app
 

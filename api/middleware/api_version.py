@@ -7,11 +7,12 @@ can replace the prefix.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from flask import Blueprint, Response, request
 
+from api.dependencies import Wsgi
 from api.response.serialization import json_response
 from orchestrator.json_types import JsonObject
 
@@ -33,7 +34,7 @@ versions = Blueprint("versions", __name__)
 class Versioned:
     """WSGI middleware that finds the version, or leaves the request without a version."""
 
-    def __init__(self, app: Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]) -> None:
+    def __init__(self, app: Wsgi) -> None:
         """Wrap `app`."""
         self.app = app
 

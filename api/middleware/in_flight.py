@@ -15,7 +15,7 @@ Authentication computes, too. Hence the parties of a request are expected to be 
 the same token or password, and such a request waits before its authentication. The expectation authorizes
 nothing: only the owner of the credentials can be delayed by it.
 
-Each API process counts separately, as in `rate_limits.py`.
+Each API process counts separately, as in `api/limits/rate_limits.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Final
 from werkzeug.wsgi import ClosingIterator
 
 from api import capacity, postponement
+from api.dependencies import Wsgi
 from orchestrator import metrics
 from orchestrator.config import Settings
 from orchestrator.operations.runtime import turns
@@ -77,7 +78,7 @@ class Ticket:
 class InFlight:
     """WSGI middleware that counts the requests in progress."""
 
-    app: Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]
+    app: Wsgi
     settings: Settings
     _requests: Counter[Party] = field(default_factory=Counter)
     _bodies: Counter[Party] = field(default_factory=Counter)

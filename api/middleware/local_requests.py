@@ -9,10 +9,11 @@ those of the page.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from api.dependencies import Wsgi
 from api.middleware.proxies import peer_address
 from api.response.errors import fault
 from orchestrator import logs
@@ -21,8 +22,6 @@ from orchestrator.config import Settings, is_loopback
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
-    WSGI = Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]
 
 log = logs.logger()
 
@@ -37,7 +36,7 @@ _FORWARDED: Final = re.compile(r'for\s*=\s*"?([^";,\s]+)', re.IGNORECASE)
 class LocalRequests:
     """WSGI middleware that passes local requests on."""
 
-    def __init__(self, app: WSGI, settings: Settings) -> None:
+    def __init__(self, app: Wsgi, settings: Settings) -> None:
         """Wrap `app`. The host of `heat_metadata_server_url` is allowed, since signed URLs contain it."""
         self.app = app
         self._checks_peer = settings.auth == "none"

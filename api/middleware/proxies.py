@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+from api.dependencies import Wsgi
 from orchestrator.config import Settings
 from orchestrator.errors import Misconfigured
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
-    WSGI = Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]
 
 SOCKET: Final = "gunicorn.socket"  # key of the connection in the WSGI environment
 
@@ -45,7 +44,7 @@ def peer_address(environ: WSGIEnvironment) -> str | None:
 class TrustedProxies:
     """WSGI middleware that applies the headers of trusted proxies and no others."""
 
-    def __init__(self, app: WSGI, settings: Settings) -> None:
+    def __init__(self, app: Wsgi, settings: Settings) -> None:
         """Wrap `app`.
 
         Raises:

@@ -6,13 +6,13 @@ A response may contain a secret of its caller, whatever its route. A route whose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
+
+from api.dependencies import Wsgi
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
-    WSGI = Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]
 
 DEFAULTS: Final = (("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"))
 
@@ -20,7 +20,7 @@ DEFAULTS: Final = (("Cache-Control", "no-store"), ("X-Content-Type-Options", "no
 class ResponseHeaders:
     """WSGI middleware that adds the headers which a response does not have."""
 
-    def __init__(self, app: WSGI) -> None:
+    def __init__(self, app: Wsgi) -> None:
         """Wrap `app`."""
         self.app = app
 

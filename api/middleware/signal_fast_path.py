@@ -11,24 +11,20 @@ from __future__ import annotations
 import io
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
 
 import orjson
 import psycopg
 import structlog
-from flask import Flask
 
-from api.dependencies import Dependencies
+from api.dependencies import AppState, Wsgi
 from api.middleware import access_log, audit, in_flight
-from api.middleware.failed_logins import FailedLogins
-from api.middleware.rate_limits import RateLimits
 from orchestrator.engine.messages import Message
 from orchestrator.errors import OrchestratorError
 from orchestrator.operations.context import Body, OperationContext
-from orchestrator.security.authenticators import Authenticator
 from orchestrator.security.caller import Caller, for_project
 from orchestrator.security.policy import allowed, policy_of
 from orchestrator.security.resource_credentials import STACK_USER, authenticate
@@ -38,8 +34,6 @@ from orchestrator.store.signals.ingest import SignalAddress
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
-
-    WSGI = Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]
 
 POLICY: Final = "resource:signal"
 _NAME: Final = r"([^/\0%]+)"
@@ -78,13 +72,11 @@ class NotEligible(Exception):
 class SignalFastPath:
     """WSGI middleware that answers valid signals and passes all other requests on."""
 
-    def __init__(self, app: Flask, inner: WSGI) -> None:
-        """Wrap `inner`, with the dependencies of `app`."""
-        self.inner = inner
-        self.deps = cast(Dependencies, app.extensions["dependencies"])
-        self.authenticate = cast(Authenticator, app.extensions["authenticator"])
-        self.logins = cast(FailedLogins, app.extensions["failed_logins"])
-        self.rates = cast(RateLimits, app.extensions["rate_limits"])
+    def __init__(self, state: AppState, inner: Wsgi) -> None:
+        """Wrap `inner`, with the state of the application."""
+        self.inner, self.deps = inner, state.dependencies
+        self.authenticate, self.logins = state.authenticate, state.failed_logins
+        self.rates = state.rate_limits
         enabled = self.deps.settings.signal_fast_path and not self.deps.settings.audit_required
         self.fast_signal = self.deps.operations.signal_fast if enabled else None
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from api.dependencies import Wsgi
 from api.middleware import in_flight
 from orchestrator.operations.runtime import turns
 from orchestrator.operations.runtime.fair_slots import NoFreeSlot
@@ -33,7 +34,7 @@ class Turns:
     the steps of the patterns of a request.
     """
 
-    app: Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]
+    app: Wsgi
     turns: turns.Turns = field(default_factory=turns.Turns)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -16,13 +16,13 @@ from typing import Final
 
 import psycopg
 import sqlalchemy.exc
-from flask import Blueprint, Request, Response, current_app, request
+from flask import Blueprint, Request, Response, request
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.registry import Collector
 from sqlalchemy.pool import QueuePool
 
 import orchestrator
-from api.dependencies import dependencies
+from api.dependencies import app_state, dependencies
 from api.monitoring.health import required_schema
 from orchestrator import metrics as counted
 from orchestrator.config import Settings
@@ -159,12 +159,9 @@ def _gauge(name: str, said: str, label: str, values: Mapping[str, float]) -> Gau
 
 
 def _sampler() -> Sampler:
-    created = current_app.extensions.get("sampler")
-    if not isinstance(created, Sampler):
-        broker = dependencies().broker_stats
-        depths = None if broker is None else broker.depths
-        created = current_app.extensions.setdefault("sampler", Sampler(dependencies().database, depths))
-    return created
+    broker = dependencies().broker_stats
+    depths = None if broker is None else broker.depths
+    return app_state().part(Sampler, lambda: Sampler(dependencies().database, depths))
 
 
 def _engine_gauges(observed: Gauges) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import Final
 
-from flask import Request, current_app, g
+from flask import Request, g
 
-from api.dependencies import dependencies
+from api.dependencies import app_state, dependencies
 from api.middleware import audit_records, turns
-from api.middleware.failed_logins import FailedLogins
-from api.middleware.rate_limits import RateLimits
 from api.request.body import read_body
 from orchestrator.engine.messages import Message
 from orchestrator.operations.context import Body, OperationContext
@@ -43,7 +41,7 @@ def notify(request: Request, project_id: str) -> Sequence[Message]:
         Replayed: it was accepted before.
     """
     deps = dependencies()
-    logins = cast(FailedLogins, current_app.extensions["failed_logins"])
+    logins = app_state().failed_logins
     id_, timestamp, signatures = (
         request.headers.get(f"webhook-{name}", "") for name in ("id", "timestamp", "signature")
     )
@@ -54,7 +52,7 @@ def notify(request: Request, project_id: str) -> Sequence[Message]:
     with logins.verifying(request.environ, given):
         require_signed(deps.database, deps.cipher, project_id, message, body)
     g.caller = caller = Caller(project_id, f"webhook {message.webhook}", ())
-    cast(RateLimits, current_app.extensions["rate_limits"]).take(request.environ, caller)
+    app_state().rate_limits.take(request.environ, caller)
     turns.begin(request.environ, project_id)
     g.policy_name = POLICY  # for the audit
     audit_records.begin(POLICY, caller)

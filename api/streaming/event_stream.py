@@ -21,12 +21,12 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Final
 
 import orjson
-from flask import Response, current_app, request
+from flask import Response, request
 
-from api.dependencies import Dependencies, dependencies
+from api.dependencies import Dependencies, app_state, dependencies
 from api.middleware import in_flight, turns
 from api.request import query_params
 from api.response.serialization import MAX_UNSTREAMED_BYTES, Links, event_with_stack
@@ -34,7 +34,6 @@ from api.streaming import hub as live
 from api.streaming.hub import EventHub, Scope, Subscriber
 from api.streaming.session import current_session
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.operations.quotas import CachedQuotas
 from orchestrator.operations.runtime.fair_slots import NoFreeSlot
 from orchestrator.operations.runtime.turns import paused
 from orchestrator.store.events import stream as tail
@@ -62,10 +61,7 @@ def asked_for() -> bool:
 def hub() -> EventHub:
     """Return the application's event hub."""
     deps = dependencies()
-    created: EventHub = current_app.extensions.setdefault(
-        "live", EventHub(deps.database, deps.settings.max_event_streams)
-    )
-    return created
+    return app_state().part(EventHub, lambda: EventHub(deps.database, deps.settings.max_event_streams))
 
 
 def stream(stack: StackRow | None, project_id: str, after: Position | None) -> Response:
@@ -81,8 +77,7 @@ def stream(stack: StackRow | None, project_id: str, after: Position | None) -> R
     ends = query_params.boolean("until_end") and stack is not None
     merges = query_params.boolean("merged")
     gone, session = _is_gone(), current_session()
-    quotas = cast(CachedQuotas, current_app.extensions["quotas"])
-    viewer = room.join(scope, int(quotas.limit(project_id, "event_streams")))
+    viewer = room.join(scope, int(app_state().quotas.limit(project_id, "event_streams")))
     in_flight.exempt(request.environ)
     in_turns = turns.take_own(request.environ)
     following = Following(

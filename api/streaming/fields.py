@@ -13,13 +13,12 @@ from __future__ import annotations
 import threading
 import time
 from array import array
-from typing import Final, cast
+from typing import Final
 
 import psycopg
 import sqlalchemy.exc
-from flask import current_app
 
-from api.dependencies import dependencies
+from api.dependencies import app_state, dependencies
 from api.streaming.event_stream import hub
 from api.streaming.followed_field import FollowedField, Names, Reload
 from api.streaming.hub import EventHub, Scope, is_ending
@@ -317,7 +316,4 @@ class Fields:
 
 def fields() -> Fields:
     """Return the fields of the application."""
-    created = current_app.extensions.get("fields")
-    if created is None:
-        created = current_app.extensions.setdefault("fields", Fields(dependencies().database, hub()))
-    return cast(Fields, created)
+    return app_state().part(Fields, lambda: Fields(dependencies().database, hub()))

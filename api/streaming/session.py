@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from flask import current_app, request
+from flask import request
 
+from api.dependencies import app_state
 from orchestrator.errors import Unauthenticated, Unavailable
 from orchestrator.security.caller import Caller
 
@@ -45,4 +46,4 @@ def _identity(caller: Caller | None) -> tuple[object, ...]:
 
 def current_session() -> Session:
     """Return the session of the current request."""
-    return Session(current_app.extensions["authenticator"])
+    return Session(app_state().authenticate)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import wraps
-from typing import Final, NamedTuple, ParamSpec, cast
+from typing import Final, NamedTuple, ParamSpec
 
-from flask import Response, current_app, request
+from flask import Response, request
 
-from api.dependencies import caller
+from api.dependencies import app_state, caller
 from api.streaming.event_stream import hub
 from api.streaming.hub import EventHub
 from orchestrator.operations.runtime.caches import Slots
@@ -83,7 +83,4 @@ def shared(view: Callable[Values, Response]) -> Callable[Values, Response]:
 
 def _responses() -> SharedResponses:
     """Return the shared responses of the application."""
-    created = current_app.extensions.get("shared_responses")
-    if created is None:
-        created = current_app.extensions.setdefault("shared_responses", SharedResponses(hub()))
-    return cast(SharedResponses, created)
+    return app_state().part(SharedResponses, lambda: SharedResponses(hub()))

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
-from flask import current_app
-
-from api.dependencies import dependencies
+from api.dependencies import app_state, dependencies
 from orchestrator.operations.pictures import timeline as built
 from orchestrator.operations.pictures.timeline import Timeline
 from orchestrator.operations.runtime.caches import Slot, Slots
@@ -89,7 +87,4 @@ class Timelines:
 
 def timelines() -> Timelines:
     """Return the timelines of the application."""
-    created = current_app.extensions.get("timelines")
-    if created is None:
-        created = current_app.extensions.setdefault("timelines", Timelines(dependencies().database))
-    return cast(Timelines, created)
+    return app_state().part(Timelines, lambda: Timelines(dependencies().database))

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from api.routes import UNVERSIONED
+from api.request_steps import UNVERSIONED
 from tests.openapi import application
 
 PROJECT = "demo"

@@ -15,8 +15,8 @@ import pytest
 from werkzeug.security import generate_password_hash
 from werkzeug.test import TestResponse
 
-from api.middleware import failed_logins, rate_limits
-from api.middleware.failed_logins import Delays, FailedLogins
+from api.limits import failed_logins, rate_limits
+from api.limits.failed_logins import Delays, FailedLogins
 from orchestrator.config import Settings
 from orchestrator.errors import Unauthenticated
 from orchestrator.rate_errors import TooManyFailedLogins

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from api.middleware import rate_limits
+from api.limits import rate_limits
 from api.streaming.hub import EventHub, Scope
 from orchestrator.cli.main import main
 from orchestrator.config import Settings

@@ -142,7 +142,7 @@ def test_a_cached_token_of_the_console_ends_in_every_process(
 
 
 def test_records_are_purged_when_the_session_would_have_ended(world: World) -> None:
-    settings = world.client(auth="token").http.application.extensions["dependencies"].settings
+    settings = world.client(auth="token").http.application.state.dependencies.settings
     now = dt.datetime.now(dt.UTC).timestamp()
     with world.database.connect() as db:
         db.execute("DELETE FROM ended_session")

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from api import postponement
+from api.limits.rate_limits import RateLimits
 from api.middleware.in_flight import MAX_WAITING_OF_PARTY
-from api.middleware.rate_limits import RateLimits
 from orchestrator.config import Settings
 from orchestrator.rate_errors import TooManyConcurrentRequests
 from orchestrator.security.caller import Caller

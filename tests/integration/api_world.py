@@ -16,13 +16,12 @@ from urllib.parse import quote
 
 import orjson
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import func, insert, update
 from sqlalchemy.dialects.postgresql import insert as pg_insert
 from sqlalchemy.orm import DeclarativeBase
 
-from api.dependencies import Dependencies, Operations
+from api.dependencies import Application, Dependencies, Operations
 from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.errors import ProviderBusy
@@ -90,14 +89,12 @@ class World:
         self.cipher = Cipher([new_key()])
         self.neighbour = Neighbour()
         self._numbers = count(1)
-        self._applications: list[Flask] = []
+        self._applications: list[Application] = []
 
     def close(self) -> None:
         """End the threads of the applications, then the connections."""
         for application in self._applications:
-            for name in ("fields", "live"):
-                if name in application.extensions:
-                    application.extensions[name].close()
+            application.state.close()
         self.database.engine.dispose()
 
     def project(self) -> str:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final, cast
 
-from flask import Blueprint, Response, current_app, make_response, redirect, render_template, request, url_for
+from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
 
 from api.console import session
 from api.console.context import DEFAULT_PROJECT
 from api.console.session import Session
-from api.dependencies import dependencies
-from api.middleware.failed_logins import FailedLogins
+from api.dependencies import app_state, dependencies
 from orchestrator import logs
 from orchestrator.errors import Unauthenticated, Unavailable
-from orchestrator.security.authenticators import Authenticator
 from orchestrator.security.caller import Caller
 from orchestrator.security.keystone_login import PasswordLogin
 from orchestrator.security.keystone_login import sign_in as keystone_sign_in
@@ -114,7 +112,7 @@ def _submitted() -> Session:
         values.get("user_domain") or "Default",
         values.get("project_domain") or "Default",
     )
-    logins = cast(FailedLogins, current_app.extensions["failed_logins"])
+    logins = app_state().failed_logins
     with logins.verifying(request.environ, logins.password(name, password)):
         return session.of_requested_token(*keystone_sign_in(settings, login))
 
@@ -126,9 +124,9 @@ def _verified(found: Session) -> Caller | None:
         Unauthenticated: they are not valid.
     """
     environ = {**request.environ, "PATH_INFO": "/v1/", **found.environ}
-    logins = cast(FailedLogins, current_app.extensions["failed_logins"])
+    logins = app_state().failed_logins
     with logins.verifying(environ, logins.credentials(environ)):
-        return cast(Authenticator, current_app.extensions["authenticator"])(environ)
+        return app_state().authenticate(environ)
 
 
 def _form(problem: str, status: int) -> Response:

@@ -20,7 +20,7 @@ from api.console import authorization as pages
 from api.console import session
 from api.console.actions import BY_NAME
 from api.console.app import PUBLIC as PUBLIC_PAGES
-from api.routes import PUBLIC, UNVERSIONED
+from api.request_steps import PUBLIC, UNVERSIONED
 from orchestrator.resources.ec2_signatures import signature_v2
 from orchestrator.security.key_pairs import create_key_pair
 from orchestrator.security.policy import TABLE

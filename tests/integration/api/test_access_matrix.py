@@ -44,7 +44,7 @@ def api(world: World) -> Client:
 def console(api: Client) -> Flask:
     """The pages of the console, as the application has them."""
     app = api.http.application
-    return create_console(app, app.wsgi_app)
+    return create_console(app.state, app.wsgi_app)
 
 
 @pytest.mark.parametrize("name", CALLERS)

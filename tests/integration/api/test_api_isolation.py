@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from werkzeug.routing import Rule
 
-from api.routes import PUBLIC, UNVERSIONED
+from api.request_steps import PUBLIC, UNVERSIONED
 from orchestrator.security.tokens import create_token
 from tests.integration.api_world import Client, Made, World, root, world  # noqa: F401 - fixtures
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.middleware.rate_limits import MAX_BUCKETS, TokenBuckets
+from api.limits.rate_limits import MAX_BUCKETS, TokenBuckets
 from orchestrator.security.tokens import create_token
 from tests.integration.api_world import World, root, world
 

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from api.openapi.document import OPERATIONS, undescribed
 from api.openapi.views import POLICY
-from api.routes import PUBLIC, UNVERSIONED
+from api.request_steps import PUBLIC, UNVERSIONED
 from tests.openapi import KEPT, application, described, written
 
 

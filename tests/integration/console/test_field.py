@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from api.streaming.fields import Fields
 from api.v1 import pictures
 from orchestrator.engine.pictures.field import STATES, Field
 from orchestrator.operations.pictures import draft
@@ -84,7 +85,7 @@ def test_no_thread_is_left_when_the_fields_are_closed(api: Client, world: World,
     before = set(threading.enumerate())
     field(api, tree(world, project))
     [reader] = [thread for thread in set(threading.enumerate()) - before if thread.name == "fields"]
-    api.http.application.extensions["fields"].close()
+    api.http.application.state.parts[Fields].close()
     assert not reader.is_alive()
 
 
@@ -195,7 +196,7 @@ def test_a_slow_reload_of_a_field_delays_no_changes(
         complete(world, stack, "b")
     eventually(lambda: [counts(api, stack)["complete"] for stack in (slow, other)] == [1, 1])
     may_end.set()
-    api.http.application.extensions["fields"].close()  # waits for the read
+    api.http.application.state.parts[Fields].close()  # waits for the read
     assert counts(api, slow)["complete"] == 1
 
 

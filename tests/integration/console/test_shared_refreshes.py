@@ -22,7 +22,7 @@ def client(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     """Return a client of an application that distributes events, and shares until the next one."""
     monkeypatch.setattr(shared_responses, "MAX_AGE_SECONDS", 3_600.0)
     client = world.client(auth="token")
-    hub = client.http.application.extensions["live"] = EventHub(world.database, 8, poll_seconds=0.05)
+    hub = client.http.application.state.parts[EventHub] = EventHub(world.database, 8, poll_seconds=0.05)
     stream = hub.join(Scope("any", 0), -1)
     hub.resume(stream)
     yield client

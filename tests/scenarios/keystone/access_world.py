@@ -36,9 +36,7 @@ def serving(world: World, **settings) -> Iterator[FlaskClient]:
     """The same for a block, with the threads of the application."""
     client = served(world, **settings)
     yield client
-    for name in ("fields", "live"):
-        if name in client.application.extensions:
-            client.application.extensions[name].close()
+    client.application.state.close()
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 import orjson
 import pytest
 
-from api.middleware import rate_limits
-from api.middleware.rate_limits import RateLimits
+from api.limits import rate_limits
+from api.limits.rate_limits import RateLimits
 from api.streaming.hub import EventHub, Scope
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import ActionInProgress, LimitExceeded

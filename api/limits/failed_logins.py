@@ -27,7 +27,7 @@ from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, Final
 
-from api.middleware.rate_limits import TokenBuckets
+from api.limits.rate_limits import TokenBuckets
 from orchestrator import logs, metrics
 from orchestrator.config import Settings
 from orchestrator.errors import Unauthenticated
