@@ -27,6 +27,7 @@ from orchestrator.security.caller import USER_ROLES, Caller
 from orchestrator.store.access import quotas
 from orchestrator.store.observation import groups
 from tests.scenarios.observation.shelf import Shelf
+from tests.scenarios.poison.more_rows import MORE_ROWS
 from tests.scenarios.trees import CHILD, text
 from tests.scenarios.warm_database import Kept
 from tests.scenarios.world import World, test_resource
@@ -70,7 +71,9 @@ OUTPUTS = {"out": {"value": {"get_attr": ["of", "output"]}}}
 
 
 def resources(label: str, size: int = 1) -> dict[str, Any]:
-    """A stack with resources of each kind: observed, local, secret, group with a policy, nested, waiting."""
+    """A stack with resources of each kind: observed, local, secret, group with a policy, nested, waiting,
+    deployed software.
+    """
     return {
         "box": {"type": "Shelf::Box", "properties": {"label": label}},
         "crate": {"type": "Shelf::Crate", "properties": {"label": label}},
@@ -94,6 +97,17 @@ def resources(label: str, size: int = 1) -> dict[str, Any]:
         },
         "nested": {"type": CHILD, "properties": {"value": label}},
         "handle": {"type": "OS::Heat::WaitConditionHandle"},
+        "machine": {"type": "OS::Heat::DeployedServer"},
+        "script": {"type": "OS::Heat::SoftwareConfig", "properties": {"config": label}},
+        "deployment": {
+            "type": "OS::Heat::SoftwareDeployment",
+            "properties": {
+                "config": {"get_resource": "script"},
+                "server": {"get_resource": "machine"},
+                "input_values": {"label": label},
+                "signal_transport": "NO_SIGNAL",
+            },
+        },
     }
 
 
@@ -123,23 +137,6 @@ GETS = (
     "/progress",
     "/observations",
     "/observations/history",
-)
-
-
-# Rows that only failures, approvals and long actions would leave.
-OF_VERDICT = "resource_id, stack_id, root_id, project_id, name, type, verdict, differences, physical_id"
-MORE_ROWS = (
-    f"""INSERT INTO repair (fault_id, {OF_VERDICT}, group_id, fault_reason, action, status, reason, due_at)
-    SELECT id, {OF_VERDICT}, group_id, reason, 'recreate', 'waiting', 'r', now() FROM resource_verdict
-    WHERE verdict = 'MISSING'""",
-    f"""INSERT INTO verdict_history (fault_id, {OF_VERDICT}, service, reason, first_seen_at, last_seen_at)
-    SELECT id, {OF_VERDICT}, service, reason, since, observed_at FROM resource_verdict""",
-    """INSERT INTO failure (stack_id, traversal, resource_name, reason)
-    SELECT id, traversal, 'box', 'r' FROM stack""",
-    """INSERT INTO progress (stack_id, traversal, counts, rollouts, counted_at, seconds, final)
-    SELECT id, traversal, '{}', '[]', now(), 0.1, true FROM stack""",
-    """INSERT INTO stray (stack_id, resource_id, token, type, physical_id, physical_name)
-    SELECT stack_id, id, 't', type, 'gone', 'n' FROM resource WHERE name = 'box'""",
 )
 
 
@@ -337,7 +334,7 @@ class PoisonedWorld(World):
         for (place,) in self.admin.execute(f"SELECT ctid::text FROM {table} WHERE {where}").fetchall():
             with suppress(psycopg.IntegrityError):  # a constraint forbids it
                 changed += self.admin.execute(
-                    f"UPDATE {table} SET {column} = {value} WHERE ctid = '{place}'"
+                    f"UPDATE {table} SET \"{column}\" = {value} WHERE ctid = '{place}'"
                 ).rowcount
         return changed
 
@@ -426,10 +423,23 @@ class PoisonedWorld(World):
         """Read both stacks over HTTP."""
         for project in PROJECTS:
             [row] = self.rows("SELECT uuid FROM stack WHERE project_id = :p AND owner_id IS NULL", p=project)
-            paths = [f"/stacks/s/{row.uuid}{path}" for path in GETS] + ["/stacks", "/repairs", "/webhooks"]
+            paths = [f"/stacks/s/{row.uuid}{path}" for path in GETS]
+            paths += ["/stacks", "/repairs", "/webhooks", "/software_configs", "/software_deployments"]
+            paths += [f"/software_{kind}s/{one}" for kind, one in self.software(project)]
             for path in paths:
                 answer = self.http.get(f"/v1/{project}{path}", follow_redirects=True)
                 outcome.answers[f"{project}{path.replace(str(row.uuid), 'ID')}"] = answer.status_code
+
+    def software(self, project: str) -> list[tuple[str, str]]:
+        """Return the configs and deployments of a project."""
+        rows = self.rows(
+            "SELECT 'config' AS kind, uuid::text AS id FROM software_config WHERE project_id = :p"
+            " UNION ALL SELECT 'deployment', uuid::text FROM software_deployment WHERE project_id = :p"
+            " UNION ALL SELECT 'deployment', 'metadata/' || r.physical_id FROM resource r"
+            " JOIN stack s ON s.id = r.stack_id WHERE r.name = 'machine' AND s.project_id = :p",
+            p=project,
+        )
+        return [(row.kind, row.id) for row in rows]
 
     def request(self, outcome: Outcome, project: str) -> None:
         """Send a signal and an update; refusals are part of the outcome."""

@@ -19,11 +19,9 @@ SHORT = ("items", "values", "bytes")  # the shapes that the short test has
 # Tables without a row of the victim: what fills them is not part of the scenario, or they are written by
 # counters and servers only.
 EMPTY = {
-    "accepted_resources", "api_token", "audit_record", "circuit_breaker", "client_request",
-    "credential", "disturbed_stack", "ended_session", "hung_process", "key_pair", "large_value",
-    "late_request", "observation", "observation_fault", "observation_notice", "observation_pass",
-    "quarantine", "software_agent", "software_config", "software_deployment", "stack_user",
-    "watcher", "worker",
+    "accepted_resources", "disturbed_stack", "ended_session", "hung_process", "large_value",
+    "observation", "observation_fault", "observation_pass", "quarantine", "watcher",
+    "worker",
 }  # fmt: skip
 
 
