@@ -18,7 +18,7 @@ from typing import Any, Final
 from orchestrator.errors import Misconfigured
 
 NAME: Final = "stack-orchestrator"
-FORMER: Final = "nobody"  # the user of the servers in version 0.1; their data directories are adopted
+SHARED: Final = "nobody"  # other programs run as this user
 CREATE: Final = (
     *("useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"),
     *("--shell", "/usr/sbin/nologin", NAME),
@@ -45,15 +45,10 @@ def server_account() -> Account | None:
     if os.geteuid() != 0:
         return None
     entry = _entry(NAME) or _created()
-    if entry.pw_uid in (0, former_uid()):
-        raise Misconfigured(f"the user {NAME} has the uid of {'root' if entry.pw_uid == 0 else FORMER}")
+    nobody = _entry(SHARED)
+    if entry.pw_uid in (0, nobody and nobody.pw_uid):
+        raise Misconfigured(f"the user {NAME} has the uid of {'root' if entry.pw_uid == 0 else SHARED}")
     return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
-
-
-def former_uid() -> int | None:
-    """Return the uid of FORMER, None if it does not exist."""
-    entry = _entry(FORMER)
-    return None if entry is None else entry.pw_uid
 
 
 def identity(account: Account | None) -> dict[str, Any]:

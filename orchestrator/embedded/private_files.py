@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from orchestrator.embedded.accounts import Account, former_uid
+from orchestrator.embedded.accounts import Account
 from orchestrator.errors import Misconfigured
 
 OPEN: Final = os.O_NOFOLLOW | os.O_CLOEXEC
@@ -67,40 +67,18 @@ class Directory:
             os.unlink(name, dir_fd=self.fd)
 
     def adopt(self) -> None:
-        """Change the owner of a directory that root created, or that a former version used, to the account.
-
-        Only files of the former user are changed. A file with several names may belong elsewhere.
+        """Give a directory that root created to the account.
 
         Raises:
-            Misconfigured: the directory belongs to a different user, or a file has several names.
+            Misconfigured: the directory belongs to a different user.
         """
         owner = os.fstat(self.fd).st_uid
         account = self.account
-        expected = os.geteuid() if account is None else account.uid
-        if owner == expected:
+        if owner == (os.geteuid() if account is None else account.uid):
             return
-        if account is None or owner not in (0, former_uid()):
+        if account is None or owner != 0:
             raise Misconfigured(f"{self.path} belongs to a different user (uid {owner}); {ADVICE}")
-        for place, _, names, fd in os.fwalk(".", topdown=False, dir_fd=self.fd):
-            for name in names:
-                self._adopt_file(name, fd, account, Path(place, name))
-            if os.fstat(fd).st_uid in (0, former_uid()):
-                os.fchown(fd, account.uid, account.gid)
-
-    def _adopt_file(self, name: str, directory: int, account: Account, place: Path) -> None:
-        try:
-            fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | OPEN, dir_fd=directory)
-        except OSError:  # a symbolic link or a socket
-            return
-        try:
-            status = os.fstat(fd)
-            if status.st_uid != former_uid() or not stat.S_ISREG(status.st_mode):
-                return
-            if status.st_nlink != 1:
-                raise Misconfigured(f"{self.path / place} has several names; remove the others, or {ADVICE}")
-            os.fchown(fd, account.uid, account.gid)
-        finally:
-            os.close(fd)
+        os.fchown(self.fd, account.uid, account.gid)
 
 
 @contextlib.contextmanager

@@ -311,6 +311,18 @@ def test_cited_decisions_exist():
     check(faults_of_decisions)
 
 
+def test_the_index_of_decisions_lists_each_record_once():
+    records = sorted(
+        path.relative_to(ROOT).as_posix() for name in PRODUCT for path in (ROOT / name).rglob("adr/*.md")
+    )
+    index = (INTERNALS / "README.md").read_text()
+    assert (
+        sorted(re.findall(r"^\| \[[\w ]+\]\(\.\./\.\./(\S+/adr/\S+\.md)\)", index, re.MULTILINE)) == records
+    )
+    numbers = [re.sub(r"-[^/]*$", "", record) for record in records]
+    assert len(numbers) == len(set(numbers))
+
+
 def test_functions_of_the_index_exist():
     index = (INTERNALS / "where-to-look.md").read_text()
     rows = re.findall(r"^\|[^|]+\| `([^`]+)` \| (.+) \|$", index, re.MULTILINE)
