@@ -22,10 +22,8 @@ from api.dependencies import app_state, dependencies
 from api.streaming.event_stream import hub
 from api.streaming.followed_field import FollowedField, Names, Reload
 from api.streaming.hub import EventHub, Scope, is_ending
-from orchestrator.engine.pictures.field import DRIFT, STATE_BITS, STATES, Field
-from orchestrator.engine.pictures.groups import FineGroups, Tree
+from orchestrator.engine.pictures.field import DRIFT, STATE_BITS, STATES
 from orchestrator.logs import logger
-from orchestrator.operations.pictures.draft import FieldDraft, draft_of
 from orchestrator.operations.pictures.field import FieldBuilder
 from orchestrator.operations.runtime.memory import release_memory
 from orchestrator.rate_errors import TooManyStreams
@@ -42,7 +40,7 @@ RELOAD_FACTOR: Final = 100
 SOON_SECONDS: Final = 1.0  # after resources have appeared or disappeared, and SOON_FACTOR times the duration
 SOON_FACTOR: Final = 10
 DRIFT_SECONDS: Final = 2.0
-DRAFT_SECONDS: Final = 5.0  # maximum age of a first picture
+DRAFT_SECONDS: Final = 5.0  # maximum age of a first picture; then the next request completes it
 MAX_RELOADS: Final = 2  # fields that are read again at the same time
 ALL_LEVELS: Final = 1_000
 _DELETING, _DELETED = STATES.index("deleting"), STATES.index("deleted")
@@ -61,42 +59,27 @@ class Fields:
         self._arrived = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def follow(self, stack: StackRow) -> FollowedField:
-        """Return the field of a stack, current within two ticks. The first request reads it completely."""
-        followed = self._touch(stack)
-        if followed.current is None or (
-            followed.viewer is None and time.monotonic() > followed.reload_at - RELOAD_SECONDS + SOON_SECONDS
-        ):
-            with followed.loading:
-                if followed.current is None or followed.viewer is None:
-                    self._load(followed)
-        return followed
-
-    def draft(self, stack: StackRow, *, with_groups: bool = False) -> FieldDraft | None:
-        """Return the first picture of a large field that is not read yet, or whose groups are not; None if
-        `follow` and `with_groups` return soon.
-
-        The complete read is not begun, because both would share the processors: the viewer requests it next.
+    def follow(self, stack: StackRow, *, takes_draft: bool = False) -> FollowedField:
+        """Return the field of a stack, current within two ticks. The first request reads it; with
+        `takes_draft` only the first picture of a large field, which the next request without it completes.
         """
         followed = self._touch(stack)
-        with followed.drafting:
-            if followed.current is not None and not (with_groups and followed.groups is None):
-                return None
-            if followed.draft is None or followed.draft.age_seconds > DRAFT_SECONDS:
-                followed.draft = draft_of(self._database, stack)
-            return followed.draft
+        if takes_draft and followed.is_draft and followed.loading.locked():
+            return followed
+        if self._is_due(followed, takes_draft):
+            with followed.loading:
+                if followed.viewer is None or self._is_due(followed, takes_draft):
+                    self._load(followed, takes_draft=takes_draft)
+        return followed
 
-    def with_groups(self, followed: FollowedField) -> tuple[Field, FineGroups, Tree]:
-        """Return a field that was read with its groups. The caller holds no lock."""
-        with followed.lock:
-            current, groups = followed.current, followed.groups
-        if groups is None:
-            with followed.loading:  # the groups are those of the last read
-                groups = followed.groups or followed.builder.groups()
-                with followed.lock:
-                    current, followed.groups = followed.current, groups
-        assert current is not None
-        return current, *groups
+    def _is_due(self, followed: FollowedField, takes_draft: bool) -> bool:
+        """Whether a request waits for a complete read."""
+        now = time.monotonic()
+        if followed.is_draft:
+            return not takes_draft or now > followed.draft_until
+        return followed.current is None or (
+            followed.viewer is None and now > followed.reload_at - RELOAD_SECONDS + SOON_SECONDS
+        )
 
     def close(self) -> None:
         """Drop all fields, and wait for the end of the thread."""
@@ -186,20 +169,22 @@ class Fields:
         if followed.viewer is not None:
             self._events.leave(followed.viewer)
 
-    def _load(self, followed: FollowedField) -> None:
-        """Read a field completely."""
-        if followed.viewer is not None and followed.viewer.behind:
+    def _load(self, followed: FollowedField, *, takes_draft: bool = False) -> None:
+        """Read a field completely, or its first picture. After a first picture, only the rest is read."""
+        if followed.viewer is not None and followed.viewer.behind and not followed.is_draft:
             self._events.resume(followed.viewer)
-        begun, announced = time.monotonic(), followed.announced
-        fresh = followed.builder.build(rearranges=announced != followed.shown)
-        groups = None if followed.groups is None else followed.builder.groups()
-        followed.seconds = time.monotonic() - begun
-        followed.reload_at = time.monotonic() + max(RELOAD_SECONDS, RELOAD_FACTOR * followed.seconds)
+        begun, announced, builder = time.monotonic(), followed.announced, followed.builder
+        fresh = builder.build(rearranges=announced != followed.shown, takes_draft=takes_draft)
+        if followed.arrangement is not None and followed.arrangement.is_grouped:
+            builder.arrangement.groups(self._database)
+        now = time.monotonic()
+        followed.seconds, followed.draft_until = now - begun, now + DRAFT_SECONDS
+        followed.reload_at = now + max(RELOAD_SECONDS, RELOAD_FACTOR * followed.seconds)
         followed.shown = announced
         if followed.announced != announced:
             self._set_soon(followed)
         with followed.lock:
-            before, followed.groups, followed.draft = followed.current, groups, None
+            before, followed.arrangement = followed.current, builder.arrangement
             if before is not None and before.order == fresh.order:
                 followed.record(before.replace_states(bytes(fresh.states)))
             else:
@@ -220,8 +205,8 @@ class Fields:
     def _advance(self, db: Db, followed: FollowedField) -> None:
         """Apply the events since the last tick."""
         viewer, now = followed.viewer, time.monotonic()
-        if followed.current is None:
-            return
+        if followed.current is None or followed.is_draft:
+            return  # the events are applied after the first complete read
         if followed.failed:
             self._drop(followed)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import secrets
 import threading
 import time
@@ -13,14 +14,14 @@ from typing import Final
 
 from api.streaming.hub import Subscriber
 from orchestrator.engine.pictures.field import MAX_CHANGES, Field
-from orchestrator.engine.pictures.groups import FineGroups, Tree
-from orchestrator.operations.pictures.draft import FieldDraft
-from orchestrator.operations.pictures.field import FieldBuilder
-from orchestrator.operations.pictures.history import PastStates
+from orchestrator.operations.pictures.field import Arrangement, FieldBuilder
+from orchestrator.operations.pictures.history import PastField
+from orchestrator.operations.runtime.caches import Slots
 from orchestrator.store.stacks.stacks import StackRow
 
 MAX_RESPONSES: Final = 16  # kept until the next change
 MAX_RESPONSE_BYTES: Final = 256 * 1_024
+MAX_PAST: Final = 8  # past times kept
 MIN_WAIT_SECONDS: Final = 1.0  # until a viewer asks for a newer picture
 
 Content = tuple[bytes, str]  # of a response, with its encoding
@@ -57,14 +58,13 @@ class FollowedField:
     touched_at: float
     lock: threading.Lock = field(default_factory=threading.Lock)
     loading: threading.Lock = field(default_factory=threading.Lock)
-    drafting: threading.Lock = field(default_factory=threading.Lock)
     current: Field | None = None
-    groups: tuple[FineGroups, Tree] | None = None  # of `current`, once a map was requested
-    draft: FieldDraft | None = None  # shown until the first read ends
+    arrangement: Arrangement | None = None  # of `current`
     changes: deque[int] = field(default_factory=deque)  # positions, the newest last
     number: int = 0  # of all changes of this field
     seconds: float = 0.0  # duration of the last read
     reload_at: float = 0.0
+    draft_until: float = 0.0  # then a request completes a first picture in any case
     reload: Reload | None = None  # in progress
     announced: int = 0  # events that made a complete read necessary
     shown: int = 0  # of these, those that the last read contains
@@ -72,10 +72,21 @@ class FollowedField:
     drift_at: float = 0.0
     drifted: frozenset[int] = frozenset()
     leaving: dict[tuple[int, str], int] = field(default_factory=dict)  # positions of resources being deleted
-    past: dict[tuple[str, str], PastStates] = field(default_factory=dict)  # by order and time
+    past: Slots[tuple[str, dt.datetime], PastField] = field(default_factory=lambda: Slots(MAX_PAST))
     version: tuple[str, int] = "", 0  # order and number of the changes that `responses` contain
     responses: dict[Hashable, Content] = field(default_factory=dict)
     token: str = field(default_factory=lambda: secrets.token_hex(4))
+
+    @property
+    def read(self) -> tuple[Field, Arrangement]:
+        """Return the field, which was read, with its arrangement. The caller holds the lock."""
+        assert self.current is not None and self.arrangement is not None  # noqa: PT018
+        return self.current, self.arrangement
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether only a first picture was read."""
+        return self.current is not None and self.current.is_draft
 
     @property
     def cursor(self) -> str:

@@ -15,7 +15,7 @@ from api.request import query_params
 from api.request.stack_lookup import get_stack
 from api.response.serialization import json_response
 from api.streaming.fields import fields
-from api.streaming.past_fields import current_field, header_of, history_from, picture_of
+from api.streaming.pictures import header_of, history_from, picture_of
 from orchestrator.engine.pictures.field import encode, encode_changes
 from orchestrator.errors import InvalidRequest
 from orchestrator.json_types import JsonObject
@@ -32,8 +32,7 @@ COMPRESSED_BYTES: Final = 1_024  # a longer response is compressed if the client
 def field(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: ARG001 - every path starts with it
     """Return a byte per resource, nested stacks included, in the order of level, stack and name."""
     query_params.require_known("at", "draft")
-    shown = picture_of(get_stack(stack_name, stack_id))
-    tag = shown.tag
+    header, states, tag = picture_of(get_stack(stack_name, stack_id)).shown()
     response = Response(mimetype=BINARY)
     response.set_etag(tag)
     response.headers["Cache-Control"] = "private, no-cache"
@@ -41,7 +40,7 @@ def field(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa:
     if request.if_none_match.contains(tag):
         response.status_code = 304
         return response
-    _set_content(response, *_content(encode(shown.header, shown.states), compresses=_accepts_gzip()))
+    _set_content(response, *_content(encode(header, states), compresses=_accepts_gzip()))
     return response
 
 
@@ -54,7 +53,7 @@ def field_changes(project_id: str, stack_name: str, stack_id: str) -> Response: 
     order, cursor = query_params.text("order") or "", query_params.text("cursor") or ""
 
     def encoded() -> bytes:
-        current = current_field(followed)
+        current, _ = followed.read
         positions, header = followed.since(order, cursor), header_of(stack, followed, current)
         if positions is None:
             return encode(header, bytes(current.states))
@@ -76,7 +75,7 @@ def field_summary(project_id: str, stack_name: str, stack_id: str) -> Response: 
     """Return the number of resources by state, nested stacks included."""
     query_params.require_known("at", "draft")
     stack = get_stack(stack_name, stack_id)
-    return json_response({"field": {"history_from": history_from(stack), **picture_of(stack).header}})
+    return json_response({"field": {"history_from": history_from(stack), **picture_of(stack).shown().header}})
 
 
 @pictures.get("/<project_id>/stacks/<stack_name>/<stack_id>/field/names")
@@ -88,7 +87,7 @@ def field_names(project_id: str, stack_name: str, stack_id: str) -> Response:  #
         raise InvalidRequest(f"'count' is at most {MAX_NAMES}.")
     followed = fields().follow(get_stack(stack_name, stack_id))
     with followed.lock:
-        current = current_field(followed)
+        current, _ = followed.read
         ids = current.ids[start : start + (100 if count is None else count)].tolist()
         order = current.order
     found = stored.names(dependencies().database, ids)

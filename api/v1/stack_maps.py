@@ -7,7 +7,7 @@ from flask import Blueprint, Response
 from api.request import query_params
 from api.request.stack_lookup import get_stack
 from api.response.serialization import json_response
-from api.streaming.past_fields import ShownGroups, groups_of
+from api.streaming.pictures import picture_of
 from orchestrator.engine.pictures.groups import Group, StackMap, Tree, parse_expansion, summarize
 from orchestrator.errors import InvalidRequest
 from orchestrator.json_types import JsonObject
@@ -20,20 +20,23 @@ def show(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa: 
     """Return at most 300 groups of resources with their counts by state, and the edges between them."""
     query_params.require_known("expand", "at", "draft")
     stack = get_stack(stack_name, stack_id)
-    shown = groups_of(stack)
+    shown = picture_of(stack).groups()
     expansion = parse_expansion(query_params.texts("expand"), shown.tree)
     if expansion is None:
         raise InvalidRequest("'expand' has the values of 'expand' in the groups of a map, at most 20.")
-    picture = summarize(shown.fine, shown.numbers, shown.tree, expansion)
-    return json_response({"map": {"stack_status": stack.state, **_body(picture, shown)}})
-
-
-def _body(picture: StackMap, shown: ShownGroups) -> JsonObject:
-    return {
+    body: JsonObject = {
+        "stack_status": stack.state,
         "draft": shown.is_draft,
         "newer_in_seconds": shown.newer_in_seconds,
         "count": sum(shown.numbers.values()),
-        "groups": [_group(group, shown.tree) for group in picture.groups],
+    }
+    picture = summarize(shown.fine, shown.numbers, shown.tree, expansion)
+    return json_response({"map": body | _body(picture, shown.tree)})
+
+
+def _body(picture: StackMap, tree: Tree) -> JsonObject:
+    return {
+        "groups": [_group(group, tree) for group in picture.groups],
         "edges": [
             {"dependent": dependent, "required": required, "count": number}
             for dependent, required, number in picture.edges

@@ -36,6 +36,7 @@ class Field:
     levels: list[int]  # number of resources per level
     order: str = ""  # version of the order; by default a hash of ids and levels
     counts: list[int] = field(default_factory=list)  # resources by the value of their byte
+    is_draft: bool = False  # a first picture, without levels
     _index: _Index | None = None
     _groups: array[int] | None = None  # group of each position
     _group_counts: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -46,6 +47,10 @@ class Field:
             levels = array("q", self.levels).tobytes()
             self.order = hashlib.blake2b(self.ids.tobytes() + levels, digest_size=8).hexdigest()
         self.counts = byte_counts(self.states)
+
+    def with_states(self, states: bytearray) -> Field:
+        """Return the same resources with other states."""
+        return Field(self.ids, states, self.levels, self.order, is_draft=self.is_draft)
 
     def position(self, id_: int) -> int | None:
         """Return the position of a resource, None if it is not in the field."""
@@ -108,7 +113,7 @@ class Field:
             if number:
                 body["counts"][STATES[min(value & STATE_BITS, len(STATES) - 1)]] += number
                 body["counts"]["drift"] += number if value & DRIFT else 0
-        return body
+        return body | ({"draft": True} if self.is_draft else {})
 
 
 class _Index:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import accumulate, chain, repeat
+from typing import Final
 
 import orjson
 
@@ -13,8 +15,63 @@ from orchestrator.engine.pictures.groups import FineGroups, StackGraph, Tree, fi
 from orchestrator.engine.pictures.levels import levels, order_by_level
 from orchestrator.store.connections.database import Database
 from orchestrator.store.pictures import field as stored
-from orchestrator.store.pictures.field import FieldRows, TreeStack
+from orchestrator.store.pictures.field import FieldRows
 from orchestrator.store.stacks.stacks import StackRow
+
+LARGE: Final = 20_000  # resources; a smaller field has no first picture
+
+
+class Arrangement:
+    """The resources of a field in their order, and their groups. It does not change."""
+
+    def __init__(
+        self,
+        stack: StackRow,
+        rows: FieldRows,
+        order: array[int],
+        below: array[int],
+        requires: Mapping[int, tuple[str, str]] | None,
+    ) -> None:
+        """Take rows in the order of stack and name, the row of each position, and the levels of the rows. A
+        first picture has neither levels nor requirements.
+        """
+        self.rows, self.order, self.is_draft = rows, order, requires is None
+        self._stack, self._below, self._requires = stack, below, requires or {}
+        self._groups: dict[bool, tuple[FineGroups, Tree]] = {}  # by `is_draft`
+        self._locks = {True: threading.Lock(), False: threading.Lock()}
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether the groups were computed."""
+        return False in self._groups
+
+    def groups(self, database: Database, *, takes_draft: bool = False) -> tuple[FineGroups, Tree, bool]:
+        """Return the groups, and whether they are a first picture; the first call computes them. With
+        `takes_draft`, those of a large field that are not computed yet are by stack and type only.
+        """
+        is_draft = self.is_draft or (takes_draft and not self.is_grouped and len(self.order) > LARGE)
+        with self._locks[is_draft]:
+            if is_draft not in self._groups:
+                self._groups[is_draft] = self._fine(database, is_draft=is_draft), self._tree()
+                self._requires = self._requires if is_draft else {}
+            return *self._groups[is_draft], is_draft
+
+    def _fine(self, database: Database, *, is_draft: bool) -> FineGroups:
+        rows = self.rows
+        with database.borrow(hot=False) as db:
+            types_by_hash = stored.type_names(db, rows.stacks)
+        stacks = chain.from_iterable(repeat(stack_id, size) for stack_id, size in rows.sizes)
+        types = map(types_by_hash.get, rows.types, repeat(""))
+        if is_draft:
+            return fine_groups(stacks, types, bytes(len(self.order)), self.order, ())
+        return fine_groups(stacks, types, self._below, self.order, graphs_of(rows, self._requires))
+
+    def _tree(self) -> Tree:
+        """Return the names and owners of the stacks."""
+        stacks = self.rows.stacks
+        owners = {item.id: item.owner_id for item in stacks if item.owner_id is not None}
+        names = {item.id: item.name for item in stacks}
+        return Tree(self._stack.id, owners, names, {item.id: item.uuid for item in stacks})
 
 
 class FieldBuilder:
@@ -25,68 +82,51 @@ class FieldBuilder:
     def __init__(self, database: Database, stack: StackRow) -> None:
         """Take a stack."""
         self._database, self._stack = database, stack
-        self._rows: FieldRows | None = None
-        self._requires: dict[int, tuple[str, str]] = {}  # until the groups are computed
-        self._below = array("i")
-        self._order, self._levels = array("i"), list[int]()
-        self._fine: FineGroups | None = None
+        self._levels: list[int] = []
+        self._arrangement: Arrangement | None = None
 
-    def build(self, *, rearranges: bool = False) -> Field:
-        """Read the present state of all resources; with `rearranges` also their requirements again."""
+    @property
+    def arrangement(self) -> Arrangement:
+        """Return the arrangement of the field that was built last."""
+        assert self._arrangement is not None
+        return self._arrangement
+
+    def build(self, *, rearranges: bool = False, takes_draft: bool = False) -> Field:
+        """Read the present state of all resources; with `rearranges` also their requirements again.
+
+        With `takes_draft`, a large field that is built for the first time is a first picture, without
+        requirements: resources planned last come first, because a plan writes dependents before their
+        requirements. The next call reads the requirements, and returns the same states.
+        """
+        before = self._arrangement
         with stored.snapshot(self._database) as db:
-            rows = stored.read(db, self._stack)
-            if rearranges or self._rows is None or rows.ids != self._rows.ids:
+            completes = before is not None and before.is_draft
+            rows = before.rows if before is not None and completes else stored.read(db, self._stack)
+            if takes_draft and before is None and len(rows.ids) > LARGE:
+                newest_first = sorted(range(len(rows.ids)), key=rows.ids.__getitem__, reverse=True)
+                self._arrangement = Arrangement(self._stack, rows, array("i", newest_first), array("i"), None)
+            elif rearranges or completes or before is None or rows.ids != before.rows.ids:
                 self._arrange(rows, stored.requirements(db, rows.stacks))
         with_drift(rows.ids, rows.states, rows.drifted)
-        order = self._order
+        order = self.arrangement.order
         ids = array("q", map(rows.ids.__getitem__, order))
-        return Field(ids, bytearray(map(rows.states.__getitem__, order)), self._levels)
+        states = bytearray(map(rows.states.__getitem__, order))
+        return Field(ids, states, self._levels, is_draft=self.arrangement.is_draft)
 
-    @property
-    def rows(self) -> FieldRows:
-        """Return the rows of the field that was built last."""
-        assert self._rows is not None
-        return self._rows
-
-    @property
-    def order(self) -> array[int]:
-        """Return the row of each position of that field, in the order of stack and name."""
-        return self._order
-
-    def groups(self) -> tuple[FineGroups, Tree]:
-        """Return the groups of the field that was built last; the first call computes them."""
-        rows = self._rows
-        assert rows is not None
-        if self._fine is None:
-            with self._database.borrow(hot=False) as db:
-                types_by_hash = stored.type_names(db, rows.stacks)
-            stacks = chain.from_iterable(repeat(stack_id, size) for stack_id, size in rows.sizes)
-            types = map(types_by_hash.get, rows.types, repeat(""))
-            self._fine = fine_groups(stacks, types, self._below, self._order, self._graphs(rows))
-            self._requires = {}
-        return self._fine, tree_of(self._stack, rows.stacks)
-
-    def _arrange(self, rows: FieldRows, requires: dict[int, tuple[str, str]]) -> None:
-        self._requires, self._fine = requires, None
+    def _arrange(self, rows: FieldRows, requires: Mapping[int, tuple[str, str]]) -> None:
         below = array("i")
-        for graph in self._graphs(rows):
+        for graph in graphs_of(rows, requires):
             below += levels(graph.names, graph.nodes, graph.requires)
         _add_parents(rows, below)
-        self._order, self._levels = order_by_level(below)
-        self._rows, self._below = rows, below
-
-    def _graphs(self, rows: FieldRows) -> Iterator[StackGraph]:
-        """Yield the graphs of the stacks, in the order of the rows."""
-        for (stack_id, _), names in zip(rows.sizes, rows.names, strict=True):
-            nodes, requires = self._requires.get(stack_id, ("[]", "[]"))
-            yield StackGraph(orjson.loads(names), orjson.loads(nodes), orjson.loads(requires))
+        order, self._levels = order_by_level(below)
+        self._arrangement = Arrangement(self._stack, rows, order, below, requires)
 
 
-def tree_of(stack: StackRow, stacks: Sequence[TreeStack]) -> Tree:
-    """Return the names and owners of the stacks below a stack."""
-    owners = {item.id: item.owner_id for item in stacks if item.owner_id is not None}
-    names = {item.id: item.name for item in stacks}
-    return Tree(stack.id, owners, names, {item.id: item.uuid for item in stacks})
+def graphs_of(rows: FieldRows, requires: Mapping[int, tuple[str, str]]) -> Iterator[StackGraph]:
+    """Yield the graphs of the stacks, in the order of the rows."""
+    for (stack_id, _), names in zip(rows.sizes, rows.names, strict=True):
+        nodes, required = requires.get(stack_id, ("[]", "[]"))
+        yield StackGraph(orjson.loads(names), orjson.loads(nodes), orjson.loads(required))
 
 
 def _add_parents(rows: FieldRows, below: array[int]) -> None:

@@ -11,8 +11,8 @@ from typing import Final
 
 import orjson
 
-from orchestrator.engine.pictures.field import DRIFT, STATES
-from orchestrator.operations.pictures.field import FieldBuilder
+from orchestrator.engine.pictures.field import DRIFT, STATES, Field
+from orchestrator.operations.pictures.field import Arrangement
 from orchestrator.store.connections.database import Database
 from orchestrator.store.pictures import history as stored
 from orchestrator.store.pictures.field import snapshot
@@ -23,13 +23,13 @@ NO_EVENT = 255
 
 
 @dataclass(frozen=True, slots=True)
-class PastStates:
-    """The states of a field at a time. Resources that were deleted since then are counted only."""
+class PastField:
+    """A field at a time. Resources that were deleted since then are counted only."""
 
     at: dt.datetime
     since: dt.datetime  # the oldest event
-    states: bytearray
-    omitted: int
+    field: Field
+    omitted: int = 0
 
 
 def oldest_event(database: Database, stack_id: int) -> dt.datetime | None:
@@ -38,11 +38,13 @@ def oldest_event(database: Database, stack_id: int) -> dt.datetime | None:
         return stored.first_event(db, stack_id)
 
 
-def past_states(database: Database, builder: FieldBuilder, at: dt.datetime, since: dt.datetime) -> PastStates:
-    """Return the states at a time, in the order of the field that was built last. `since` is the time of the
-    oldest event; a resource that is older and has no event is complete.
+def past_field(
+    database: Database, arrangement: Arrangement, present: Field, at: dt.datetime, since: dt.datetime
+) -> PastField:
+    """Return a field at a time, in the arrangement of the present. `since` is the time of the oldest event; a
+    resource that is older and has no event is complete.
     """
-    rows, omitted = builder.rows, 0
+    rows, omitted = arrangement.rows, 0
     with snapshot(database) as db:
         events = stored.events_at(db, rows.stacks, at)
         drifted = stored.drift_at(db, rows.stacks, at)
@@ -66,7 +68,8 @@ def past_states(database: Database, builder: FieldBuilder, at: dt.datetime, sinc
         states[place] = state_at(codes[place], existed=id_ in existed, is_older=id_ in is_older)
     if drifted:
         states = bytearray(map(or_, states, flags))
-    return PastStates(at, since, bytearray(map(states.__getitem__, builder.order)), omitted)
+    ordered = bytearray(map(states.__getitem__, arrangement.order))
+    return PastField(at, since, present.with_states(ordered), omitted)
 
 
 def _by_name(names: str, codes: bytes) -> dict[str, int]:

@@ -22,7 +22,7 @@ from orchestrator.engine.pictures.timeline import (
 from orchestrator.store.connections.database import Database
 from orchestrator.store.pictures import timeline as stored
 from orchestrator.store.pictures.field import snapshot
-from orchestrator.store.pictures.timeline import PARTS, ActionEvents, BarRow, CountRow, Db, LaneRow
+from orchestrator.store.pictures.timeline import PARTS, ActionEvents, BarRow, Db, LaneRows
 from orchestrator.store.stacks.stacks import StackRow
 
 LONG: Final = 40_000  # events; the timeline of a shorter action is read at once
@@ -71,28 +71,15 @@ def is_long(database: Database, stack: StackRow, number: int | None) -> bool:
 
 
 def draft(database: Database, stack: StackRow, number: int | None) -> Timeline | None:
-    """Return the first picture of an action: the begins and ends of its operations, without their names; None
-    without an action.
+    """Return the first picture of an action, None without an action: its operations are counted by their
+    events, and there is no path.
     """
     with snapshot(database) as db:
         of = stored.action_events(db, stack, number)
         if of is None:
             return None
-        last = None if _is_open(stack, of) else stored.last_event(db, of)
-        ended_at = (last or time.time()) + 1e-3
-        rows = stored.counts(db, of, ended_at)
-    counted = _of_events(rows)
-    return Timeline(
-        of.action,
-        of.number,
-        of.since.timestamp(),
-        ended_at,
-        _is_open(stack, of),
-        sum(counts.number for counts in counted.values()),
-        _throughput(counted),
-        lanes=_lanes(counted),
-        is_draft=True,
-    )
+        counted = stored.counted_lanes(db, of, is_open=_is_open(stack, of))
+        return _with_lanes(of, stack, counted, [], is_draft=True)
 
 
 def build(database: Database, stack: StackRow, number: int | None, limit: int = MAX_BARS) -> Timeline | None:
@@ -107,7 +94,8 @@ def build(database: Database, stack: StackRow, number: int | None, limit: int = 
             rows = stored.bars(db, of, limit + 1)
             if len(rows) <= limit:
                 return _with_bars(db, of, rows, is_open=_is_open(stack, of))
-        return _with_lanes(db, of, stack)
+        lanes = stored.lanes(db, of)
+        return _with_lanes(of, stack, lanes, _path(db, of, stack, lanes.last))
 
 
 def _is_open(stack: StackRow, of: ActionEvents) -> bool:
@@ -135,24 +123,36 @@ def _with_bars(db: Db, of: ActionEvents, rows: Sequence[BarRow], *, is_open: boo
     )
 
 
-def _with_lanes(db: Db, of: ActionEvents, stack: StackRow) -> Timeline:
-    begun_at, rows = of.since.timestamp(), stored.lanes(db, of)
-    is_current = bool(rows) and of.traversal == stack.traversal
-    steps, at = [], begun_at
-    for name, type_, end in stored.critical_path(db, of, rows[0].last) if is_current else ():
+def _path(db: Db, of: ActionEvents, stack: StackRow, last: str | None) -> list[Step]:
+    """Return the critical path to the resource that ended last; none for an action of the past."""
+    steps, at = [], of.since.timestamp()
+    is_current = last is not None and of.traversal == stack.traversal
+    for name, type_, end in stored.critical_path(db, of, last or "") if is_current else ():
         steps.append(Step(name, type_, at, end))
         at = end or at
-    counted = _of_operations(rows)
+    return steps
+
+
+def _with_lanes(
+    of: ActionEvents, stack: StackRow, lanes: LaneRows, path: Sequence[Step], *, is_draft: bool = False
+) -> Timeline:
+    counted: dict[str, _Counts] = {}
+    for row in lanes.rows:
+        its = counted.setdefault(row.type, _Counts())
+        its.starts[row.part - 1] += row.begun
+        its.ends[row.part - 1] += row.ended
+        its.failed += row.failed
     return Timeline(
         of.action,
         of.number,
-        begun_at,
-        rows[0].ended_at if rows else time.time(),
+        of.since.timestamp(),
+        lanes.ended_at,
         _is_open(stack, of),
-        sum(row.number for row in rows),
+        sum(its.number for its in counted.values()),
         _throughput(counted),
         lanes=_lanes(counted),
-        path=steps,
+        path=path,
+        is_draft=is_draft,
     )
 
 
@@ -162,35 +162,17 @@ class _Counts:
 
     starts: list[int] = field(default_factory=lambda: [0] * PARTS)
     ends: list[int] = field(default_factory=lambda: [0] * PARTS)
-    number: int = 0
     failed: int = 0
-    open: int = 0
 
+    @property
+    def number(self) -> int:
+        """Return the number of operations; some have no event of their begin."""
+        return max(sum(self.starts), sum(self.ends))
 
-def _of_operations(rows: Sequence[LaneRow]) -> dict[str, _Counts]:
-    result: dict[str, _Counts] = {}
-    for row in rows:
-        its = result.setdefault(row.type, _Counts())
-        its.starts[row.start - 1] += row.number
-        its.number += row.number
-        its.failed += row.number if row.failed else 0
-        if row.open or row.finish is None:
-            its.open += row.number
-        else:
-            its.ends[row.finish - 1] += row.number
-    return result
-
-
-def _of_events(rows: Sequence[CountRow]) -> dict[str, _Counts]:
-    result: dict[str, _Counts] = {}
-    for row in rows:
-        its = result.setdefault(row.type, _Counts())
-        (its.starts if row.status == "IN_PROGRESS" else its.ends)[row.part - 1] += row.number
-        its.failed += row.number if row.status == "FAILED" else 0
-    for its in result.values():
-        begun, ended = sum(its.starts), sum(its.ends)
-        its.number, its.open = max(begun, ended), max(0, begun - ended)
-    return result
+    @property
+    def open(self) -> int:
+        """Return the number of those in progress."""
+        return max(0, sum(self.starts) - sum(self.ends))
 
 
 def _throughput(counted: Mapping[str, _Counts]) -> Throughput:

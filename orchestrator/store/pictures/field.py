@@ -169,16 +169,11 @@ def read(db: Db, stack: StackRow) -> FieldRows:
             letters = bytes(compress(letters, kept))
             columns[2] = orjson.dumps(list(compress(its_names, kept))).decode()
         ids += its_ids
-        states += decoded(letters)
+        states += letters.translate(_STATES)
         types += its_types
         names.append(columns[2])
         sizes.append((stack_id, len(its_ids)))
     return FieldRows(stacks, tuple(sizes), ids, states, tuple(names), types, drifted(db, stack))
-
-
-def decoded(letters: str | bytes) -> bytearray:
-    """Return the states that letters stand for."""
-    return bytearray((letters.encode() if isinstance(letters, str) else letters).translate(_STATES))
 
 
 def current(names: Sequence[str], ids: Sequence[int], letters: Sequence[int]) -> list[bool]:

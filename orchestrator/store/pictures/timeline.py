@@ -6,6 +6,7 @@ A read costs as much as the events of the action. A large action is reduced to a
 from __future__ import annotations
 
 import datetime as dt
+import time
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -65,16 +66,20 @@ WITH bar AS MATERIALIZED ({_OF_ACTION}
             ELSE max(ended_at) END) + 1e-3 AS ended_at
     FROM bar
 ), placed AS (
-    SELECT b.type, b.failed, b.ended_at IS NULL AS open,
+    SELECT b.type, b.failed,
         least(%(parts)s, greatest(1, width_bucket(date_part('epoch', b.started_at), w.begun_at,
             w.ended_at, %(parts)s))) AS start,
-        least(%(parts)s, greatest(1, width_bucket(date_part('epoch', b.ended_at), w.begun_at,
-            w.ended_at, %(parts)s))) AS finish
+        CASE WHEN b.ended_at IS NOT NULL THEN least(%(parts)s, greatest(1, width_bucket(
+            date_part('epoch', b.ended_at), w.begun_at, w.ended_at, %(parts)s))) END AS finish
     FROM bar b CROSS JOIN whole w
 )
-SELECT type, start, finish, open, failed, count(*), min(w.begun_at), min(w.ended_at),
+SELECT g.type, x.part, sum(x.begun), sum(x.ended), sum(x.failed), min(w.ended_at),
     (SELECT name FROM bar ORDER BY ended_at DESC NULLS FIRST, name DESC LIMIT 1)
-FROM placed CROSS JOIN whole w GROUP BY type, start, finish, open, failed
+FROM (SELECT type, start, finish, failed, count(*) AS n FROM placed GROUP BY 1, 2, 3, 4) AS g
+CROSS JOIN whole w CROSS JOIN LATERAL (VALUES
+    (g.start, g.n, 0, 0),
+    (g.finish, 0, g.n, CASE WHEN g.failed THEN g.n ELSE 0 END)) AS x(part, begun, ended, failed)
+WHERE x.part IS NOT NULL GROUP BY 1, 2
 """
 # Whether an action has more operations than a limit, by its first events; it may be wrong for few more.
 IS_LARGE: Final = f"""
@@ -97,12 +102,14 @@ WHERE e.stack_id = %(stack_id)s AND (%(last)s::bigint IS NULL OR e.id < %(last)s
 """
 # The begins and ends of operations, without names: a resource with several operations counts several times.
 COUNTS: Final = f"""
-SELECT e.resource_type, e.status, least(%(parts)s, greatest(1, width_bucket(
-    date_part('epoch', e.created_at), %(begun_at)s::float8, %(ended_at)s::float8, %(parts)s))), count(*)
+SELECT e.resource_type, least(%(parts)s, greatest(1, width_bucket(
+    date_part('epoch', e.created_at), %(begun_at)s::float8, %(ended_at)s::float8, %(parts)s))),
+    count(*) FILTER (WHERE e.status = 'IN_PROGRESS'), count(*) FILTER (WHERE e.status <> 'IN_PROGRESS'),
+    count(*) FILTER (WHERE e.status = 'FAILED')
 FROM event e
 WHERE e.stack_id = %(stack_id)s AND e.id > %(first)s AND (%(last)s::bigint IS NULL OR e.id < %(last)s)
     AND e.created_at >= %(since)s AND e.resource_type <> '{STACK}' AND NOT ({FINDING})
-GROUP BY 1, 2, 3
+GROUP BY 1, 2
 """
 # The last event in the order of transactions, and whether no earlier one can appear any more.
 VERSION: Final = """
@@ -171,26 +178,21 @@ class BarRow(NamedTuple):
 
 
 class LaneRow(NamedTuple):
-    """Operations of a type that begin and end in the same parts of the time."""
+    """Operations of a type that begin and end in a part of the time."""
 
     type: str
-    start: int
-    finish: int | None
-    open: bool
-    failed: bool
-    number: int
-    begun_at: float  # of the action
-    ended_at: float  # of the action
-    last: str  # the resource that ended last
-
-
-class CountRow(NamedTuple):
-    """Events of operations of a type in a part of the time."""
-
-    type: str
-    status: str
     part: int
-    number: int
+    begun: int
+    ended: int
+    failed: int
+
+
+class LaneRows(NamedTuple):
+    """The operations of an action by type."""
+
+    rows: list[LaneRow]
+    ended_at: float
+    last: str | None = None  # the resource that ended last, if its operations were read one by one
 
 
 def action_events(db: Db, stack: StackRow, number: int | None) -> ActionEvents | None:
@@ -220,10 +222,19 @@ def requires(db: Db, of: ActionEvents, names: list[str]) -> dict[str, list[str]]
     return {name: list(required) for name, required in db.execute(REQUIRES, values).fetchall()}
 
 
-def lanes(db: Db, of: ActionEvents) -> list[LaneRow]:
+def lanes(db: Db, of: ActionEvents) -> LaneRows:
     """Return the operations of an action by type and part of the time."""
     rows = db.execute(LANES, {**of.values, "parts": PARTS}).fetchall()
-    return [LaneRow._make(row) for row in rows]
+    found = [LaneRow(type_, part, *map(int, counts)) for type_, part, *counts, _, _ in rows]
+    return LaneRows(found, rows[0][5], rows[0][6]) if rows else LaneRows([], time.time())
+
+
+def counted_lanes(db: Db, of: ActionEvents, *, is_open: bool) -> LaneRows:
+    """Return the same from the begins and ends in the events, which is faster and less exact."""
+    row = None if is_open else db.execute(LAST, of.values).fetchone()
+    ended_at = (time.time() if row is None else row[0].timestamp()) + 1e-3
+    values = {**of.values, "parts": PARTS, "begun_at": of.since.timestamp(), "ended_at": ended_at}
+    return LaneRows([LaneRow._make(row) for row in db.execute(COUNTS, values).fetchall()], ended_at)
 
 
 def is_large(db: Db, of: ActionEvents, limit: int) -> bool:
@@ -236,18 +247,6 @@ def is_long(db: Db, of: ActionEvents, limit: int) -> bool:
     """Whether an action has more than `limit` events."""
     row = db.execute(IS_LONG, {**of.values, "limit": limit}).fetchone()
     return row is not None and bool(row[0])
-
-
-def last_event(db: Db, of: ActionEvents) -> float | None:
-    """Return the time of the last event of an action, in seconds since the epoch; None without any."""
-    row = db.execute(LAST, of.values).fetchone()
-    return None if row is None else row[0].timestamp()
-
-
-def counts(db: Db, of: ActionEvents, ended_at: float) -> list[CountRow]:
-    """Return the number of begins and ends by type and part of the time."""
-    values = {**of.values, "parts": PARTS, "begun_at": of.since.timestamp(), "ended_at": ended_at}
-    return [CountRow._make(row) for row in db.execute(COUNTS, values).fetchall()]
 
 
 def version(db: Db, stack_id: int) -> str | None:

@@ -16,7 +16,7 @@ from sqlalchemy import update
 from api.streaming.fields import Fields
 from api.v1 import pictures
 from orchestrator.engine.pictures.field import STATES, Field
-from orchestrator.operations.pictures import draft
+from orchestrator.operations.pictures import field as built
 from orchestrator.operations.pictures.field import FieldBuilder
 from orchestrator.store.tables.graph import Resource
 from orchestrator.store.tables.stacks import Stack
@@ -184,7 +184,7 @@ def test_a_slow_reload_of_a_field_delays_no_changes(
 
     def build_later(builder: FieldBuilder, **options: bool) -> Field:
         found = build(builder, **options)
-        if [stack.id for stack in builder.rows.stacks] == [slow.id]:
+        if [stack.id for stack in builder.arrangement.rows.stacks] == [slow.id]:
             reads.set()
             may_end.wait(30)
         return found
@@ -230,14 +230,14 @@ def test_the_first_picture_of_a_large_field_has_no_levels(
 ) -> None:
     root = tree(world, project)
     world.resource(root, "old", action="CREATE", status="COMPLETE", leftover=True)
-    monkeypatch.setattr(draft, "LARGE", 4)
+    monkeypatch.setattr(built, "LARGE", 4)
     api = world.client()
     summary = api.get(f"{root.path}/field/summary?draft=true")["field"]
-    assert (summary["draft"], summary["count"], summary["levels_count"]) == (True, 5, 0)
+    assert (summary["draft"], summary["count"], summary["levels_count"]) == (True, 6, 0)
     assert summary["counts"]["complete"] == 2
     first = api.http.get(f"/v1{root.path}/field?draft=true").data
-    assert sorted(states(first)) == ["complete", "complete", "failed", "in_progress", "planned"]
-    assert states(first)[0] == "complete"  # the row that was planned last
+    assert sorted(states(first)) == ["complete", "complete", "deleting", "failed", "in_progress", "planned"]
+    assert states(first)[:2] == ["deleting", "complete"]  # the rows that were planned last
     assert states(field(api, root).data)[-1] == "planned"
     assert "draft" not in read(api.http.get(f"/v1{root.path}/field?draft=true").data)[0]
 

@@ -10,7 +10,7 @@ from html import unescape
 import pytest
 
 from api.console.views import history
-from orchestrator.operations.pictures import draft
+from orchestrator.operations.pictures import field as built
 from orchestrator.operations.pictures.history import COMPLETE, GONE, NO_EVENT, PLANNED, state_at
 from orchestrator.store.pictures.history import NO_STATE
 from orchestrator.store.tables.observation import ResourceVerdict, VerdictHistory
@@ -133,7 +133,7 @@ def test_a_large_stack_shows_a_past_time_after_its_page(
     assert re.findall(r'data-at="([^"]*)"', whole) == re.findall(r'data-at="([^"]*)"', page)
     assert 'class="map"' in whole
     assert "Not shown, as deleted since" not in page
-    monkeypatch.setattr(draft, "LARGE", 1)
+    monkeypatch.setattr(built, "LARGE", 1)
     first = Browser(world.client()).text(f"/ui{made.path}/history")
     assert 'class="map"' in first  # of the present, without levels
     assert 'data-newer-in="0"' in first

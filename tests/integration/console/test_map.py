@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from api.streaming import fields
-from orchestrator.operations.pictures import draft
+from orchestrator.operations.pictures import field as built
 from orchestrator.store.tables.graph import ResourceDefinition
 from tests.e2e.running import eventually
 from tests.integration.api_world import Client, Made, World, api, project, world  # noqa: F401 - fixtures
@@ -77,7 +77,7 @@ def test_the_first_map_of_a_large_stack_has_types_only(
 ) -> None:
     root = tree(world, project)
     assert api.get(f"{root.path}/map?draft=true")["map"]["draft"] is False  # small
-    monkeypatch.setattr(draft, "LARGE", 4)
+    monkeypatch.setattr(built, "LARGE", 4)
     api = world.client()
     first = api.get(f"{root.path}/map?draft=true")["map"]
     assert (first["draft"], first["count"], first["edges"]) == (True, 5, [])
