@@ -78,13 +78,9 @@ def live_page(template: str, /, **values: object) -> str:
         return page(template, **values)
     who: Caller | None = g.get("caller")
     rights = (who.roles, who.is_admin) if who is not None else ()
-    key = (template, request.script_root, request.full_path, rights, int(time.time()), orjson.dumps(values))
+    key = (template, request.script_root, request.full_path, rights, orjson.dumps(values))
     rendered = app_state().part(RenderedParts, lambda: RenderedParts(MAX_RENDERED))
-    slot = rendered.of(key)
-    with slot.lock:
-        if slot.value is None:
-            slot.value = page(template, **values)
-        return slot.value
+    return rendered.get(key, int(time.time()), lambda: page(template, **values))
 
 
 def refreshes() -> bool:

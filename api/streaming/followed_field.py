@@ -73,8 +73,7 @@ class FollowedField:
     drifted: frozenset[int] = frozenset()
     leaving: dict[tuple[int, str], int] = field(default_factory=dict)  # positions of resources being deleted
     past: Slots[tuple[str, dt.datetime], PastField] = field(default_factory=lambda: Slots(MAX_PAST))
-    version: tuple[str, int] = "", 0  # order and number of the changes that `responses` contain
-    responses: dict[Hashable, Content] = field(default_factory=dict)
+    responses: Slots[Hashable, Content] = field(default_factory=lambda: Slots(MAX_RESPONSES, _is_short))
     token: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property
@@ -108,15 +107,7 @@ class FollowedField:
         the next change. The caller holds the lock.
         """
         assert self.current is not None
-        version = self.current.order, self.number
-        if version != self.version:
-            self.version, self.responses = version, {}
-        found = self.responses.get(request)
-        if found is None:
-            found = make()
-            if len(self.responses) < MAX_RESPONSES and len(found[0]) <= MAX_RESPONSE_BYTES:
-                self.responses[request] = found
-        return found
+        return self.responses.get(request, (self.current.order, self.number), make)
 
     @property
     def is_outdated(self) -> bool:
@@ -139,3 +130,7 @@ class FollowedField:
         self.changes.extend(positions)
         while len(self.changes) > MAX_CHANGES:
             self.changes.popleft()
+
+
+def _is_short(content: Content) -> bool:
+    return len(content[0]) <= MAX_RESPONSE_BYTES

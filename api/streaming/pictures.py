@@ -108,14 +108,14 @@ def _past(followed: FollowedField, current: Field, arrangement: Arrangement, at:
     since = oldest_event(database, stack.id) or stack.created_at
     now = dt.datetime.now(dt.UTC)
     at = min(max(at, since), now)
-    slot = followed.past.of((current.order, at))
-    with slot.lock:
-        if slot.value is None and now - at < PRESENT:
-            with followed.lock:
-                slot.value = PastField(at, since, current.with_states(bytearray(current.states)))
-        elif slot.value is None:
-            slot.value = past_field(database, arrangement, current, at, since)
-        return slot.value
+
+    def read() -> PastField:
+        if now - at >= PRESENT:
+            return past_field(database, arrangement, current, at, since)
+        with followed.lock:
+            return PastField(at, since, current.with_states(bytearray(current.states)))
+
+    return followed.past.get((current.order, at), None, read)
 
 
 def _time(text: str | None) -> dt.datetime | None:

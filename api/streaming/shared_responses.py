@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import wraps
-from typing import Final, NamedTuple, ParamSpec
+from typing import Final, ParamSpec
 
 from flask import Response, request
 
@@ -19,7 +19,6 @@ from api.dependencies import app_state, caller
 from api.streaming.event_stream import hub
 from api.streaming.hub import EventHub
 from orchestrator.operations.runtime.caches import Slots
-from orchestrator.store.events.stream import Position
 
 SHARES: Final = "orchestrator.shares"  # WSGI key of a request that accepts a shared response
 MAX_AGE_SECONDS: Final = 0.25  # not all changes have events
@@ -30,40 +29,29 @@ Key = tuple[object, ...]
 Values = ParamSpec("Values")
 
 
-class Kept(NamedTuple):
-    """The last response to a request."""
-
-    body: bytes
-    position: Position | None  # of the hub when the read began
-    read_at: float  # when it began
-
-
 class SharedResponses:
     """The responses of this process that are shared."""
 
     def __init__(self, events: EventHub, clock: Callable[[], float] = time.monotonic) -> None:
         """Take the hub that announces events to the pages."""
         self._events, self._clock = events, clock
-        self._kept = Slots[Key, Kept](MAX_KEPT)
+        self._kept = Slots[Key, bytes | Response](MAX_KEPT, lambda made: isinstance(made, bytes))
 
     def get(self, key: Key, make: Callable[[], Response]) -> Response:
         """Return the response to a request, which is the same for all requests of a key."""
-        slot = self._kept.of(key)
-        with slot.lock:
-            position, now = self._events.position, self._clock()
-            kept = slot.value
-            if (
-                kept is not None
-                and position == kept.position is not None
-                and now - kept.read_at < MAX_AGE_SECONDS
-            ):
-                return Response(kept.body, mimetype="application/json")
-            slot.value = None
+        position = self._events.position
+        if position is None:
+            return make()
+
+        def made() -> bytes | Response:
             response = make()
-            if response.status_code == 200 and not response.is_streamed:
-                body = response.get_data()
-                slot.value = Kept(body, position, now) if len(body) <= MAX_KEPT_BYTES else None
-            return response
+            if response.status_code != 200 or response.is_streamed:
+                return response
+            body = response.get_data()
+            return body if len(body) <= MAX_KEPT_BYTES else response
+
+        found = self._kept.get(key, (position, self._clock() // MAX_AGE_SECONDS), made)
+        return found if isinstance(found, Response) else Response(found, mimetype="application/json")
 
 
 def shared(view: Callable[Values, Response]) -> Callable[Values, Response]:

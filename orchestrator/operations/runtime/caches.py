@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -53,15 +53,29 @@ class Slot(Generic[Value]):
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     value: Value | None = None  # its reader decides whether it is current
+    version: Hashable = None
 
 
 class Slots(Generic[Key, Value]):
     """The slots created last, bounded by their number."""
 
-    def __init__(self, size: int) -> None:
-        """Keep up to `size` slots."""
+    def __init__(self, size: int, keeps: Callable[[Value], bool] = lambda _: True) -> None:
+        """Keep up to `size` slots, with the values for which `keeps` is true."""
         self._slots = BoundedCache[Key, Slot[Value]](size)
+        self._keeps = keeps
         self._lock = threading.Lock()
+
+    def get(self, key: Key, version: Hashable, make: Callable[[], Value]) -> Value:
+        """Return the value of a key if it was made for this version; otherwise make it."""
+        slot = self.of(key)
+        with slot.lock:
+            if slot.value is not None and slot.version == version:
+                return slot.value
+            slot.value = None
+            made = make()
+            if self._keeps(made):
+                slot.value, slot.version = made, version
+            return made
 
     def of(self, key: Key) -> Slot[Value]:
         """Return the slot of a key, the same for all threads."""
