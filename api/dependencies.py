@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 from flask import Flask, current_app, g
 
 from api.limits.failed_logins import FailedLogins
+from api.limits.hung_requests import HungRequests
 from api.limits.rate_limits import RateLimits
 from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage, Message
@@ -86,6 +87,7 @@ class AppState:
     quotas: CachedQuotas
     failed_logins: FailedLogins
     rate_limits: RateLimits
+    hung_requests: HungRequests
     parts: dict[type, object] = field(default_factory=dict)  # by their class, created on first use
 
     @classmethod
@@ -103,6 +105,7 @@ class AppState:
             quotas,
             FailedLogins(deps.settings),
             RateLimits(deps.settings, quotas),
+            HungRequests(deps.database),
         )
 
     def part(self, kind: type[P], create: Callable[[], P]) -> P:

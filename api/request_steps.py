@@ -6,6 +6,7 @@ with the reason of each place.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import uuid
 from collections.abc import Callable
@@ -95,6 +96,12 @@ def end_request(response: Response) -> Response:
     access_log.note(request, response)
     audit.record(response)
     return response
+
+
+def release_guard(_error: BaseException | None) -> None:
+    """End the step `guard`."""
+    if (guard := g.pop("guard", None)) is not None:
+        guard.close()
 
 
 def identify_request(arrival: Arrival) -> None:
@@ -200,6 +207,13 @@ def authorize(arrival: Arrival) -> None:
         authorization.enforce()
 
 
+def guard(arrival: Arrival) -> None:
+    """Reject a request that has hung the API; name any other for the watchdog until its end."""
+    if arrival.project is not None:
+        g.guard = contextlib.ExitStack()
+        g.guard.enter_context(arrival.state.hung_requests.guarding(arrival.request))
+
+
 REQUEST_STEPS: Final[tuple[Step, ...]] = (
     identify_request,
     require_own_site,
@@ -214,4 +228,5 @@ REQUEST_STEPS: Final[tuple[Step, ...]] = (
     count_in_flight,
     begin_turn,
     authorize,
+    guard,
 )

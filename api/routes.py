@@ -11,7 +11,7 @@ from api.middleware import api_version
 from api.monitoring import health, metrics
 from api.openapi.views import openapi
 from api.request import stack_lookup
-from api.request_steps import begin_request, end_request
+from api.request_steps import begin_request, end_request, release_guard
 from api.response import errors
 from api.v1 import (
     adoption,
@@ -85,6 +85,7 @@ def assemble(deps: Dependencies) -> Application:
     errors.register(app)
     app.before_request(begin_request)
     app.after_request(end_request)
+    app.teardown_request(release_guard)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
     return app

@@ -13,6 +13,7 @@ OrchestratorError
 ├── Conflict              the stack is busy or the name is taken               409
 ├── TooManyRequests       orchestrator/rate_errors.py                        429
 ├── Unavailable           a required service does not respond                  503
+│   └── RequestHung       it has hung the API; rejected for a time             503
 ├── ProviderError         the provider refused
 │   ├── ProviderNotFound  it has no such object
 │   ├── ProviderConflict  the state of an object does not permit the request
@@ -407,6 +408,23 @@ class WorkerHung(OrchestratorError):
             "of the stack."
         )
         self.hangs, self.position = hangs, position
+
+
+class RequestHung(Unavailable):
+    """A request that has hung the process of the API several times; it is rejected for a time."""
+
+    heat_type = "RequestHung"
+
+    def __init__(self, hangs: int, position: str, seconds: int) -> None:
+        """Take the number of hangs, the position of the last one ("" if unknown), and the time until the
+        request is processed again.
+        """
+        place = f", in {position}" if position else ""
+        super().__init__(
+            f"This request hung a process of the API {hangs} times{place}. It is rejected for "
+            f"{seconds // 60} minutes. Tell the operator, or change the request."
+        )
+        self.retry_seconds = seconds
 
 
 class Misconfigured(OrchestratorError):

@@ -36,7 +36,7 @@ from tasks.celery_settings import QUEUES
 metrics = Blueprint("metrics", __name__)
 
 CACHE_SECONDS: Final = 5.0
-QUARANTINED_KINDS: Final = ("node", "observation", "round", "signals", "webhook")
+QUARANTINED_KINDS: Final = ("node", "observation", "request", "round", "signals", "webhook")
 WATCHED_PROCESSES: Final = ("api", "planner", "worker")
 DATABASE_ERRORS: Final = (sqlalchemy.exc.SQLAlchemyError, psycopg.Error)
 

@@ -131,7 +131,7 @@ def _orchestrator_error(error: errors.OrchestratorError) -> Response:
             cls, message = "HTTPBadRequest", str(error)  # Heat's engine reports this error as a plain text
         return fault(status, cls, message, [diagnostic_body(diagnostic) for diagnostic in error.diagnostics])
     response = fault(status, error.heat_type, str(error))
-    if isinstance(error, rate_errors.TooManyRequests):
+    if isinstance(error, rate_errors.TooManyRequests | errors.RequestHung):
         response.headers["Retry-After"] = str(error.retry_seconds)
     return response
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from orchestrator.store.maintenance import quarantine as store
 from orchestrator.store.maintenance.quarantine import Hung
 from orchestrator.watchdog.watch import working_on
 
-Kind = Literal["node", "observation", "signals", "round", "webhook"]
+Kind = Literal["node", "observation", "signals", "round", "webhook", "request"]
 
 REFRESH_SECONDS: Final = 1.0  # shorter than the time in which lost work is sent again
 ALONE_SECONDS: Final = 30.0  # longest wait for the other work of the process: a provider call has a deadline
@@ -25,12 +26,12 @@ log = logger()
 class Quarantine:
     """The work that has hung processes, and the work in progress in this process."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, refresh_seconds: float = REFRESH_SECONDS) -> None:
         """Know nothing before the first `refresh`."""
         self._database = database
-        self.refresh_seconds = REFRESH_SECONDS
+        self.refresh_seconds = refresh_seconds
         self._hung: dict[tuple[str, int], Hung] = {}
-        self._read_at = 0.0
+        self._read_at = -math.inf
         self._turn = threading.Condition()
         self._in_progress = 0
         self._is_alone = False
@@ -42,10 +43,13 @@ class Quarantine:
         Raises:
             UNREACHABLE: the database is away.
         """
-        now = time.monotonic()
-        if now - self._read_at >= self.refresh_seconds:
+        if self.is_stale():
             self._hung = store.read(db)
-            self._read_at = now
+            self._read_at = time.monotonic()
+
+    def is_stale(self) -> bool:
+        """Whether `refresh` reads the table."""
+        return time.monotonic() - self._read_at >= self.refresh_seconds
 
     def require_released(self, kind: Kind, id_: int) -> None:
         """Return if the work may be executed.
@@ -70,7 +74,8 @@ class Quarantine:
         """Name the work of a block for the watchdog.
 
         Work that has hung a process, or was in progress then, is done alone, and released when it completes.
-        A node is released by the next action only: a visit that waits proves nothing.
+        A node is released by the next action only: a visit that waits proves nothing. A request is not done
+        alone: other callers do not wait for it.
         """
         if getattr(self._inside, "depth", 0):  # a part of other work
             with working_on(kind, id_):
@@ -78,7 +83,7 @@ class Quarantine:
             return
         hung = self._hung.get((kind, id_))
         suspect = hung is not None and hung.hangs < store.MAX_HANGS
-        alone = self._begin(alone=suspect)
+        alone = self._begin(alone=suspect and kind != "request")
         self._inside.depth = 1
         try:
             with working_on(kind, id_, alone=alone):
@@ -115,6 +120,7 @@ class Quarantine:
     def _release(self, kind: Kind, id_: int) -> None:
         self._hung.pop((kind, id_), None)
         try:
-            store.release(self._database.check_connection(durable=True), kind, id_)
+            with self._database.borrow() as db:
+                store.release(db, kind, id_)
         except UNREACHABLE as error:  # it is done alone again
             log.warning("database_unreachable", error=str(error))

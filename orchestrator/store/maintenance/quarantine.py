@@ -1,8 +1,8 @@
 """Work that hung its process: recorded by the watchdog before it ends the process, and read by workers.
 
 The kinds of work are `node` (a check, by the id of its node), `observation` and `signals` (by the id of the
-resource), `round` (by the id of the observation group) and `webhook`. The next action of the stack releases
-its work, the reactivation of a webhook its deliveries.
+resource), `round` (by the id of the observation group), `webhook`, and `request` (by a digest). The next
+action of the stack releases its work, the reactivation of a webhook its deliveries, an hour a request.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from psycopg.rows import TupleRow
 Db = Connection[TupleRow]
 
 MAX_HANGS: Final = 2  # after which work is not executed again
+REQUEST_SECONDS: Final = 3600  # until a request is processed again
 
 COUNT = """
 INSERT INTO hung_process AS h (process, ended, last_at, trace) VALUES (%(process)s, 1, now(), %(trace)s)
@@ -38,12 +39,13 @@ RELEASE = """
 DELETE FROM quarantine WHERE kind = %(kind)s AND object_id = %(object_id)s AND hangs < %(max_hangs)s
 """
 
-# Nodes of earlier traversals; resources and groups whose stack, or a stack whose project, has begun an action
-# since.
-RELEASE_OLD = """
+# Nodes of earlier traversals; requests after an hour; resources and groups whose stack, or a stack whose
+# project, has begun an action since.
+RELEASE_OLD = f"""
 DELETE FROM quarantine q WHERE NOT CASE q.kind
     WHEN 'node' THEN EXISTS (SELECT 1 FROM graph_node n JOIN stack s ON s.id = n.stack_id
         WHERE n.id = q.object_id AND n.traversal = s.traversal AND s.deleted_at IS NULL)
+    WHEN 'request' THEN q.last_at > now() - interval '{REQUEST_SECONDS} seconds'
     WHEN 'webhook' THEN EXISTS (SELECT 1 FROM webhook w WHERE w.id = q.object_id)
     WHEN 'round' THEN EXISTS (SELECT 1 FROM observation_group g WHERE g.id = q.object_id
         AND NOT EXISTS (SELECT 1 FROM stack s

@@ -8,8 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from flask import request
 
+from api.app import operations
+from api.dependencies import Dependencies
+from api.limits.hung_requests import digest
+from api.routes import assemble
 from orchestrator.operations.runtime.quarantine import Quarantine
+from orchestrator.resources.registry import Registry
 from orchestrator.store.connections.database import Database
 from orchestrator.store.maintenance import quarantine
 from tests.scenarios.fake_cloud import cloud_thing
@@ -43,6 +49,26 @@ def world(postgres_url: str, cloud: Any) -> Iterator[World]:
     made = World(postgres_url, types=cloud.types())
     yield made
     made.close()
+
+
+def test_a_request_is_rejected_for_an_hour(world: World) -> None:
+    made = Dependencies(
+        world.settings, world.database, world.cipher, Registry.of(), operations(), world.messages.extend
+    )
+    app = assemble(made)
+    with app.test_request_context("/p1/stacks?limit=7"):
+        id_ = digest(request)
+    client = app.test_client()
+    hang(world, "request", id_)
+    answer = client.get("/v1/p1/stacks?limit=7")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "3600")
+    assert f"2 times, in {POSITION}" in answer.json["error"]["message"]
+    assert client.get("/v1/p1/stacks?limit=8").status_code == 200
+    assert client.get("/v1/p2/stacks?limit=7").status_code == 200
+    with world.database.borrow() as db:
+        db.execute("UPDATE quarantine SET last_at = now() - interval '61 minutes'")
+    assert assemble(made).test_client().get("/v1/p1/stacks?limit=7").status_code == 200
+    assert recorded(world) == []
 
 
 def test_a_resource_fails_by_name_and_an_update_releases_it(world: World) -> None:
