@@ -15,6 +15,7 @@ from orchestrator.clients.openstack.identity import Identity
 from orchestrator.clients.openstack.image import Image
 from orchestrator.clients.openstack.networking.load_balancing import LoadBalancing
 from orchestrator.clients.openstack.networking.network import Network
+from orchestrator.clients.openstack.object_collections import Collections
 from orchestrator.clients.openstack.platform_services.alarming import Alarming
 from orchestrator.clients.openstack.platform_services.dns import Dns
 from orchestrator.clients.openstack.platform_services.key_manager import KeyManager
@@ -28,6 +29,9 @@ from orchestrator.errors import ProviderError
 NO_CLOUD: Final = "this installation has no cloud: set ORCHESTRATOR_AUTH=keystone"
 CALL_SECONDS: Final = 20.0
 ADMITTING: Final = {api.service: api.service_type for api in (Compute, Network, BlockStorage)}
+APIS: Final[Mapping[str, type[Collections]]] = {
+    api.service: api for api in (Compute, Network, BlockStorage, Image, LoadBalancing, Identity, Dns)
+}
 
 # A transport for each session of keystoneauth1 and region: it keeps discovered endpoints.
 _transports: WeakKeyDictionary[Any, dict[str, Transport]] = WeakKeyDictionary()
@@ -73,12 +77,15 @@ class OpenStack:
         return _transport(self.cloud.session(), self.region)
 
     def reserved(self, service: str) -> AbstractContextManager[None]:
-        """Reserve a place and a connection for the requests of this thread to a service, during the body.
+        """Reserve a place and a connection for the requests of this thread to a service, during the body, if
+        the service admits creates.
 
         Raises:
             AwaitingBudget: the service has too many requests in progress.
             ProviderUnreachable: there is no connection.
         """
+        if service not in ADMITTING:
+            return nullcontext()
         reserved = getattr(self.transport, "reserved", None)  # scripted transports have no budget
         if reserved is None:
             return nullcontext()
@@ -90,6 +97,10 @@ class OpenStack:
     @property
     def _arguments(self) -> tuple[Transport, float, str, ListLag, Mapping[str, Any] | None]:
         return self.transport, self.deadline_seconds, self.owner, self.lag, self.listed
+
+    def collections(self, service: str) -> Collections:
+        """Return the service of this name (`neutron`), for calls that all collections have."""
+        return APIS[service](*self._arguments)
 
     @property
     def compute(self) -> Compute:

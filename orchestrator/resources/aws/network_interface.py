@@ -10,7 +10,7 @@ from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.aws.neutron_objects import Ec2NetworkType
 from orchestrator.resources.aws.tags import UNUSED_TAGS
 from orchestrator.resources.base import Attribute, Context, Created, Observation, Property, Value
-from orchestrator.resources.openstack.neutron.base import network
+from orchestrator.resources.openstack.neutron.base import BUILT, network
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve
 
@@ -21,7 +21,7 @@ class NetworkInterface(Ec2NetworkType):
     name = "AWS::EC2::NetworkInterface"
     collection = PORTS
     lists = PORTS.plural
-    has_status = True
+    status = BUILT
     properties = {
         "Description": Property("string", "Description of the interface."),
         "GroupSet": Property(

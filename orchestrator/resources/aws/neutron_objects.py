@@ -14,8 +14,8 @@ from orchestrator.clients.openstack.object_collections import Collection
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Value
+from orchestrator.resources.openstack.creation_marks import marked, unmarked
 from orchestrator.resources.openstack.neutron.base import NeutronType, network
-from orchestrator.resources.openstack.neutron.request_token import marked, unmarked
 
 _ROUTE_TABLE: Final = "route table of VPC "
 _FIELDS: Final = ("id", "description", "external_gateway_info")

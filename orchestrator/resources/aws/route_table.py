@@ -15,7 +15,7 @@ from orchestrator.resources.aws.neutron_objects import (
 )
 from orchestrator.resources.aws.tags import UNUSED_TAGS
 from orchestrator.resources.base import Context, Created, Property, Value
-from orchestrator.resources.openstack.neutron.base import network
+from orchestrator.resources.openstack.neutron.base import BUILT, network
 
 SET_GATEWAY: Final = "set_gateway"
 
@@ -26,7 +26,7 @@ class RouteTable(Ec2NetworkType):
     name = "AWS::EC2::RouteTable"
     support_version = "2014.1"
     collection = ROUTERS
-    has_status = True
+    status = BUILT
     properties = {"VpcId": Property("string", "Id of the VPC.", required=True), "Tags": UNUSED_TAGS}
 
     def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:

@@ -12,8 +12,8 @@ from orchestrator.resources.aws.neutron_objects import Ec2NetworkType, router_of
 from orchestrator.resources.aws.tags import UNUSED_TAGS
 from orchestrator.resources.base import Context, Created, Property, Value
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
-from orchestrator.resources.openstack.neutron.base import network
-from orchestrator.resources.openstack.neutron.request_token import marked
+from orchestrator.resources.openstack.creation_marks import marked
+from orchestrator.resources.openstack.neutron.base import BUILT, network
 from orchestrator.schema.constraints import AllowedValues
 
 CREATE_ROUTER: Final = "create_router"
@@ -24,7 +24,7 @@ class Vpc(Ec2NetworkType):
 
     name = "AWS::EC2::VPC"
     collection = NETWORKS
-    has_status = True
+    status = BUILT
     properties = {
         "CidrBlock": Property("string", "Addresses of the VPC; those of its subnets are used."),
         "InstanceTenancy": Property(

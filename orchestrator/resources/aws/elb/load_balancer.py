@@ -19,10 +19,9 @@ from orchestrator.resources.aws.elb.parts import first_difference
 from orchestrator.resources.aws.elb.properties import ATTRIBUTES, PROPERTIES
 from orchestrator.resources.base import Context, Created, Fault, Observation, ResourceType, Value
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
+from orchestrator.resources.openstack.creation_marks import own_tags, tags, token_tag
 from orchestrator.resources.openstack.neutron.base import network
-from orchestrator.resources.openstack.octavia.base import load_balancing
-from orchestrator.resources.openstack.octavia.parts import BROKEN, POLL_SECONDS
-from orchestrator.resources.openstack.request_tags import own_tags, tags, token_tag
+from orchestrator.resources.openstack.octavia.base import POLL_SECONDS, PROVISIONING, load_balancing
 from orchestrator.schema.translation import Resolve
 
 CONFIGURE: Final = "configure"
@@ -80,7 +79,7 @@ class LoadBalancer(ResourceType):
             return Observation(exists=False)
         seen = Observation(exists=True, reference_id=ctx.name, attributes=attribute_values(actual))
         if status == "ERROR":
-            return replace(seen, error=BROKEN, replaceable=True)
+            return replace(seen, error=PROVISIONING.error.format(status), replaceable=True)
         if status != "ACTIVE" or ctx.action == "DELETE":
             return replace(seen, ready=False, retry_after=POLL_SECONDS, reason=f"its status is {status}")
         if ctx.action in ("CREATE", "UPDATE") and first_difference(ctx, physical_id) is not None:

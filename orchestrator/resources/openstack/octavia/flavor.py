@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from orchestrator.clients.openstack.networking.load_balancing import FLAVORS
-from orchestrator.errors import ProviderNotFound
-from orchestrator.resources.base import Attribute, Context, Property, Unique
-from orchestrator.resources.openstack.octavia.base import DESCRIPTION, NAME, load_balancing
-from orchestrator.resources.openstack.octavia.profiles import Profile
+from orchestrator.resources.base import Attribute, Property, Unique
+from orchestrator.resources.openstack.creation_marks import EqualValues
+from orchestrator.resources.openstack.octavia.base import DESCRIPTION, NAME, Profile
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve
 
@@ -20,8 +17,8 @@ class Flavor(Profile):
     support_version = "14.0.0"
     collection = FLAVORS
     unique = Unique((("name",),), "rename", searched=True)
-    api_names = {"flavor_profile": "flavor_profile_id"}
-    found_by = ("flavor_profile",)
+    fields = {"flavor_profile": "flavor_profile_id"}
+    mark = EqualValues(compared=("flavor_profile",))
     translation = (Resolve(("flavor_profile",), "octavia.flavorprofile"),)
     properties = {
         "name": NAME,
@@ -37,8 +34,3 @@ class Flavor(Profile):
         ),
     }
     attributes = {"flavor_profile_id": Attribute("Id of the flavor profile.", type="string")}
-
-    def rename(self, ctx: Context, physical_id: str, name: str) -> None:
-        """Change the name of the flavor."""
-        with suppress(ProviderNotFound):
-            load_balancing(ctx).update(self.collection, physical_id, {"name": name})

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from orchestrator.clients.openstack.networking.load_balancing import FLAVOR_PROFILES
-from orchestrator.resources.openstack.octavia.base import NAME
-from orchestrator.resources.openstack.octavia.profiles import Profile, data_property, provider_property
+from orchestrator.resources.base import Property
+from orchestrator.resources.openstack.creation_marks import EqualValues
+from orchestrator.resources.openstack.octavia.base import JSON_TEXT, NAME, Profile
+from orchestrator.schema.constraints import Custom
 
 
 class FlavorProfile(Profile):
@@ -13,10 +15,16 @@ class FlavorProfile(Profile):
     name = "OS::Octavia::FlavorProfile"
     support_version = "14.0.0"
     collection = FLAVOR_PROFILES
-    found_by = ("flavor_data",)
-    json_texts = frozenset({"flavor_data"})
+    fields = {"flavor_data": JSON_TEXT}
+    mark = EqualValues(compared=("flavor_data",))
     properties = {
         "name": NAME,
-        "flavor_data": data_property("Settings of the load balancers, as JSON."),
-        "provider_name": provider_property(),
+        "flavor_data": Property(
+            "string",
+            "Settings of the load balancers, as JSON.",
+            required=True,
+            update_allowed=True,
+            constraints=(Custom("json_string"),),
+        ),
+        "provider_name": Property("string", "Name of the provider.", update_allowed=True),
     }

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from orchestrator.clients.openstack.networking.load_balancing import HEALTH_MONITORS
 from orchestrator.resources.base import Attribute, Property, Unique
-from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP
-from orchestrator.resources.openstack.octavia.parts import LoadBalancerPart
+from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, LoadBalancerPart
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.schema.translation import Resolve
 
@@ -19,8 +18,7 @@ class HealthMonitor(LoadBalancerPart):
     name = "OS::Octavia::HealthMonitor"
     collection = HEALTH_MONITORS
     unique = Unique((("pool",),), "delete")
-    lists = collection.plural
-    api_names = {"pool": "pool_id", "tenant_id": "project_id"}
+    fields = {"pool": "pool_id", "tenant_id": "project_id"}
     translation = (Resolve(("pool",), "octavia.pool"),)
     properties = {
         "pool": Property(

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from orchestrator.clients.openstack.networking.load_balancing import L7_POLICIES
 from orchestrator.resources.base import Attribute, Fault, Property, Value
+from orchestrator.resources.openstack.collection_type import Field
 from orchestrator.resources.openstack.neutron.written_values import is_unset
-from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, NAME
-from orchestrator.resources.openstack.octavia.parts import LoadBalancerPart
+from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, NAME, LoadBalancerPart
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.schema.translation import Resolve
 from orchestrator.template.definition import ResourceDefinition
@@ -23,9 +23,12 @@ class L7Policy(LoadBalancerPart):
 
     name = "OS::Octavia::L7Policy"
     collection = L7_POLICIES
-    lists = collection.plural
-    api_names = {"listener": "listener_id", "redirect_pool": "redirect_pool_id"}
-    unreadable = frozenset({"position"})  # Octavia numbers the policies of a listener anew
+    fields = {
+        "listener": "listener_id",
+        "redirect_pool": "redirect_pool_id",
+        # Octavia numbers the policies of a listener anew.
+        "position": Field(to_api=lambda value: value if value is None else int(value), reported=False),
+    }
     translation = (Resolve(("listener",), "octavia.listener"), Resolve(("redirect_pool",), "octavia.pool"))
     properties = {
         "name": NAME,
@@ -76,7 +79,3 @@ class L7Policy(LoadBalancerPart):
                 text = f"Property {target} is required when action type is set to {action}."
                 return (Fault(text, alone=True),)
         return ()
-
-    def to_api(self, name: str, value: Value) -> Value:
-        """Return the value of a property as the request has it."""
-        return int(value) if name == "position" and value is not None else value

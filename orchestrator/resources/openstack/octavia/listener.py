@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from orchestrator.clients.openstack.networking.load_balancing import LISTENERS
 from orchestrator.resources.base import Attribute, Fault, Property, Unique, Value
+from orchestrator.resources.openstack.collection_type import UNORDERED
 from orchestrator.resources.openstack.neutron.written_values import is_unset
-from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, DESCRIPTION, NAME
-from orchestrator.resources.openstack.octavia.parts import LoadBalancerPart
+from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, DESCRIPTION, NAME, LoadBalancerPart
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.schema.translation import Resolve
 from orchestrator.template.definition import ResourceDefinition
@@ -23,13 +23,13 @@ class Listener(LoadBalancerPart):
     name = "OS::Octavia::Listener"
     collection = LISTENERS
     unique = Unique((("loadbalancer", "protocol_port"),), "delete")
-    lists = collection.plural
-    api_names = {
+    fields = {
         "loadbalancer": "loadbalancer_id",
         "default_pool": "default_pool_id",
         "tenant_id": "project_id",
+        "allowed_cidrs": UNORDERED,
+        "sni_container_refs": UNORDERED,
     }
-    unordered = frozenset({"allowed_cidrs", "sni_container_refs"})
     translation = (
         Resolve(("loadbalancer",), "octavia.loadbalancer"),
         Resolve(("default_pool",), "octavia.pool"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from orchestrator.clients.openstack.networking.load_balancing import LOAD_BALANCERS
 from orchestrator.resources.base import Attribute, Property
-from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, DESCRIPTION, NAME
-from orchestrator.resources.openstack.octavia.parts import LoadBalancerPart
+from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, DESCRIPTION, NAME, LoadBalancerPart
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve
 
@@ -15,8 +14,7 @@ class LoadBalancer(LoadBalancerPart):
 
     name = "OS::Octavia::LoadBalancer"
     collection = LOAD_BALANCERS
-    lists = collection.plural
-    api_names = {"vip_subnet": "vip_subnet_id", "flavor": "flavor_id", "tenant_id": "project_id"}
+    fields = {"vip_subnet": "vip_subnet_id", "flavor": "flavor_id", "tenant_id": "project_id"}
     translation = (Resolve(("vip_subnet",), "neutron.subnet"), Resolve(("flavor",), "octavia.flavor"))
     properties = {
         "name": NAME,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from orchestrator.clients.openstack.networking.load_balancing import POOLS
-from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Attribute, Fault, Property, Unique, Value
+from orchestrator.resources.openstack.collection_type import Field
 from orchestrator.resources.openstack.neutron.written_values import is_unset, member, unspecified, written
-from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, DESCRIPTION, NAME
+from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, DESCRIPTION, NAME, LoadBalancerPart
 from orchestrator.resources.openstack.octavia.listener import PROTOCOLS
-from orchestrator.resources.openstack.octavia.parts import LoadBalancerPart
 from orchestrator.schema.constraints import AllowedValues, Custom
 from orchestrator.schema.translation import Resolve
 from orchestrator.template.definition import ResourceDefinition
@@ -29,14 +28,28 @@ PERSISTENCE = {
 }
 
 
+def _present(value: Value) -> Value:
+    """Return the members with a value, None without any."""
+    if not value:
+        return None
+    return {key: member for key, member in value.items() if member is not None}
+
+
 class Pool(LoadBalancerPart):
     """A group of members that share the load."""
 
     name = "OS::Octavia::Pool"
     collection = POOLS
     unique = Unique((("listener",),), "delete")
-    lists = collection.plural
-    api_names = {"loadbalancer": "loadbalancer_id", "listener": "listener_id"}
+    fields = {
+        "loadbalancer": "loadbalancer_id",
+        "listener": "listener_id",
+        "session_persistence": Field(
+            to_api=_present,
+            from_api=lambda value: _present(value and {key: value.get(key) for key in PERSISTENCE}),
+            equal=lambda before, after: _present(before) == _present(after),
+        ),
+    }
     translation = (
         Resolve(("listener",), "octavia.listener"),
         Resolve(("loadbalancer",), "octavia.loadbalancer"),
@@ -101,26 +114,3 @@ class Pool(LoadBalancerPart):
         if given.get("type") == "SOURCE_IP" and cookie is not None:
             faults.append(Fault(NO_COOKIE, alone=True))
         return faults
-
-    def to_api(self, name: str, value: Value) -> Value:
-        """Return the value of a property as the request has it."""
-        return _present(value) if name == "session_persistence" else value
-
-    def from_api(self, name: str, actual: JsonMapping) -> Value:
-        """Return the value of a property from an object."""
-        value = super().from_api(name, actual)
-        if name != "session_persistence" or not isinstance(value, Mapping):
-            return value
-        return _present({key: value.get(key) for key in PERSISTENCE})
-
-    def equal(self, name: str, before: Value, after: Value) -> bool:
-        """Return whether two values of a property are equal: members without a value do not count."""
-        if name == "session_persistence":
-            return bool(_present(before) == _present(after))
-        return super().equal(name, before, after)
-
-
-def _present(value: Value) -> Value:
-    if not value:
-        return None
-    return {key: member for key, member in value.items() if member is not None}

@@ -6,15 +6,14 @@ address and port of the health monitor, which Octavia can change, are changed in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from orchestrator.clients.openstack.networking.load_balancing import MEMBERS
-from orchestrator.resources.base import Change, Context, Property, Unique, Value
-from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, load_balancing
+from orchestrator.resources.base import Change, Property, Unique, Value
+from orchestrator.resources.openstack.creation_marks import TokenInTags
+from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, LoadBalancerPart
 from orchestrator.resources.openstack.octavia.listener import PORT_NUMBER
-from orchestrator.resources.openstack.octavia.parts import LoadBalancerPart
-from orchestrator.resources.openstack.request_tags import token_tag
 from orchestrator.schema.constraints import Custom, Range
 from orchestrator.schema.translation import Resolve
 
@@ -28,8 +27,8 @@ class PoolMember(LoadBalancerPart):
     collection = MEMBERS
     unique = Unique((("pool", "address", "protocol_port"),), "delete")
     parent_property = "pool"
-    api_names = {"subnet": "subnet_id"}
-    unordered = frozenset({"tags"})
+    fields = {"subnet": "subnet_id"}
+    mark = TokenInTags(("address", "protocol_port"))
     translation = (Resolve(("subnet",), "neutron.subnet"), Resolve(("pool",), "octavia.pool"))
     properties = {
         "pool": Property(
@@ -72,14 +71,3 @@ class PoolMember(LoadBalancerPart):
         """Change the address and port of the health monitor in place."""
         step = super().change(before, after, changed - MONITOR)
         return "update" if step == "keep" and changed & MONITOR else step
-
-    def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
-        """Return the member with the address and port, if it has the token."""
-        props, tag = ctx.properties, token_tag(token)
-        place = {"address": props["address"], "protocol_port": props["protocol_port"]}
-        found = load_balancing(ctx).search(self.collection, parent=props["pool"], **place)
-        return [
-            str(item["id"])
-            for item in found
-            if tag in (item.get("tags") or ()) and all(item.get(key) == value for key, value in place.items())
-        ]

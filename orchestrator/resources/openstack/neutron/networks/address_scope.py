@@ -6,11 +6,10 @@ The default name is unique; a name in the template should be unique as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from orchestrator.clients.openstack.networking.network import ADDRESS_SCOPES
-from orchestrator.resources.base import Context, Property
-from orchestrator.resources.openstack.neutron.base import NeutronType, network
+from orchestrator.resources.base import Property
+from orchestrator.resources.openstack.creation_marks import EqualValues
+from orchestrator.resources.openstack.neutron.base import NeutronType
 from orchestrator.schema.constraints import AllowedValues, Custom
 from orchestrator.schema.translation import Resolve
 
@@ -21,7 +20,7 @@ class AddressScope(NeutronType):
     name = "OS::Neutron::AddressScope"
     support_version = "6.0.0"
     collection = ADDRESS_SCOPES
-    has_token = False
+    mark = EqualValues(("name", "ip_version"), in_project=True)
     properties = {
         "name": Property("string", "Name of the scope.", update_allowed=True),
         "shared": Property(
@@ -35,17 +34,3 @@ class AddressScope(NeutronType):
         "ip_version": Property("integer", "Version of IP.", default=4, constraints=(AllowedValues((4, 6)),)),
     }
     translation = (Resolve(("tenant_id",), "keystone.project"),)
-
-    def find(self, ctx: Context, token: str) -> Sequence[str]:
-        """Return the id of a scope of the project with this name."""
-        props = ctx.properties
-        project = props.get("tenant_id") or ctx.project_id
-        filters = {"project_id": project} if project else {}
-        found = network(ctx).search(
-            ADDRESS_SCOPES,
-            name=props.get("name") or ctx.physical_name,
-            ip_version=props.get("ip_version", 4),
-            fields=("id",),
-            **filters,
-        )
-        return [scope["id"] for scope in found][:1]

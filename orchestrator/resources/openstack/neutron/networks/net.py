@@ -8,7 +8,15 @@ from typing import ClassVar
 from orchestrator.clients.openstack.networking.network import NETWORKS, SEGMENTS
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Attribute, Context, Created, Property, Value
-from orchestrator.resources.openstack.neutron.base import TAGS, VALUE_SPECS, NeutronType, attributes, network
+from orchestrator.resources.openstack.collection_type import Field, or_none, same_items
+from orchestrator.resources.openstack.neutron.base import (
+    BUILT,
+    TAGS,
+    VALUE_SPECS,
+    NeutronType,
+    attributes,
+    network,
+)
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve, Rule
 
@@ -19,10 +27,11 @@ class Net(NeutronType):
     name = "OS::Neutron::Net"
     support_version = "2014.1"
     collection = NETWORKS
-    has_status = True
-    api_names = {"qos_policy": "qos_policy_id"}
-    separate = frozenset({"dhcp_agent_ids"})
-    unordered = frozenset({"tags", "dhcp_agent_ids"})
+    status = BUILT
+    fields = {
+        "qos_policy": Field("qos_policy_id", to_api=or_none),
+        "dhcp_agent_ids": Field(equal=same_items, sent=False),
+    }
     properties = {
         "name": Property("string", "Name of the network.", update_allowed=True),
         "value_specs": VALUE_SPECS,
@@ -67,10 +76,6 @@ class Net(NeutronType):
     }
     early_attributes = frozenset(name for name, attribute in attributes.items() if not attribute.live)
     translation: ClassVar[tuple[Rule, ...]] = (Resolve(("qos_policy",), "neutron.qos_policy"),)
-
-    def to_api(self, name: str, value: Value) -> Value:
-        """An empty name of a policy removes the policy."""
-        return (value or None) if name == "qos_policy" else value
 
     def next_step(self, ctx: Context, actual: JsonMapping) -> str:
         """Schedule a new network to its DHCP agents."""

@@ -19,10 +19,18 @@ from orchestrator.resources.base import (
     Value,
 )
 from orchestrator.resources.openstack.abandoned_ports import remove_port
+from orchestrator.resources.openstack.collection_type import APART, UNORDERED, Field, or_none, same_items
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
 from orchestrator.resources.openstack.connection import openstack
-from orchestrator.resources.openstack.neutron.base import TAGS, VALUE_SPECS, NeutronType, attributes, network
-from orchestrator.resources.openstack.neutron.request_token import released_addresses, with_addresses
+from orchestrator.resources.openstack.creation_marks import released_addresses, with_addresses
+from orchestrator.resources.openstack.neutron.base import (
+    BUILT,
+    TAGS,
+    VALUE_SPECS,
+    NeutronType,
+    attributes,
+    network,
+)
 from orchestrator.resources.openstack.neutron.written_values import conflict, subnets_of, written
 from orchestrator.schema.constraints import AllowedValues, Custom
 from orchestrator.schema.translation import Replace, Resolve
@@ -136,17 +144,60 @@ _PROPERTIES: Final = {
 }
 
 
+def _matched(desired: Sequence[JsonMapping], actual: Sequence[JsonMapping]) -> bool:
+    """Whether each desired map is part of another actual map, and none is left."""
+    left = list(actual)
+    for item in desired:
+        given = {key: value for key, value in item.items() if value}
+        match = next((other for other in left if given.items() <= other.items()), None)
+        if match is None:
+            return False
+        left.remove(match)
+    return not left
+
+
+# Neutron and Nova add addresses, the hardware addresses of pairs, the device.
+_FIELDS: Final[Mapping[str, str | Field]] = {
+    "network": "network_id",
+    "network_id": APART,
+    "replacement_policy": APART,
+    "qos_policy": Field("qos_policy_id", to_api=or_none),
+    "fixed_ips": Field(
+        from_api=lambda addresses: [
+            {"subnet": address.get("subnet_id"), "ip_address": address.get("ip_address")}
+            for address in addresses
+        ],
+        satisfies=lambda desired, actual: not desired or _matched(desired, actual),
+        sent=False,
+    ),
+    "no_fixed_ips": Field(
+        "fixed_ips",
+        from_api=lambda addresses: not addresses,
+        satisfies=lambda desired, actual: actual or not desired,
+        sent=False,
+    ),
+    "security_groups": UNORDERED,
+    "allowed_address_pairs": Field(
+        to_api=lambda pairs: [{key: item for key, item in pair.items() if item} for pair in pairs or ()],
+        equal=same_items,
+        satisfies=_matched,
+    ),
+    "device_id": Field(satisfies=lambda desired, actual: desired in ("", actual)),
+    "device_owner": Field(satisfies=lambda desired, actual: desired in ("", actual)),
+    # Neutron ignores it unless it has a DNS domain.
+    "dns_name": Field(satisfies=lambda desired, actual: actual in ("", desired)),
+}
+
+
 class Port(NeutronType):
     """A port of a network: the point where a server, a router or another device is attached."""
 
     name = "OS::Neutron::Port"
     support_version = "2013.1"
     collection = PORTS
-    has_status = True
+    status = BUILT
     posts_tags = True
-    api_names = {"network": "network_id", "qos_policy": "qos_policy_id"}
-    separate = frozenset({"network_id", "replacement_policy", "no_fixed_ips", "fixed_ips"})
-    unordered = frozenset({"tags", "security_groups", "allowed_address_pairs"})
+    fields = _FIELDS
     properties = _PROPERTIES
     attributes = {
         **attributes(
@@ -199,52 +250,18 @@ class Port(NeutronType):
         step = super().change(before, after, changed)
         return "replace" if step == "update" and after.get("replacement_policy") == ALWAYS else step
 
-    # Conversions.
-
-    def to_api(self, name: str, value: Value) -> Value:
-        """Omit what is not given in members; an empty name of a policy removes the policy."""
-        if name == "allowed_address_pairs":
-            return [{key: item for key, item in pair.items() if item} for pair in value or ()]
-        return (value or None) if name == "qos_policy" else value
-
-    def from_api(self, name: str, actual: JsonMapping) -> Value:
-        """Return addresses with the subnet's name in templates."""
-        if name == "fixed_ips":
-            return [
-                {"subnet": address.get("subnet_id"), "ip_address": address.get("ip_address")}
-                for address in actual["fixed_ips"]
-            ]
-        if name == "no_fixed_ips":
-            return not actual["fixed_ips"]
-        return super().from_api(name, actual)
-
-    def satisfies(self, name: str, desired: Value, actual: Value) -> bool:
-        """Accept what Neutron and Nova add: addresses, the hardware addresses of pairs, the device."""
-        match name:
-            case "fixed_ips":
-                return not desired or _matched(desired, actual)
-            case "no_fixed_ips":
-                return actual or not desired
-            case "allowed_address_pairs":
-                return _matched(desired, actual)
-            case "device_id" | "device_owner":
-                return desired in ("", actual)
-            case "dns_name":  # Neutron ignores it unless it has a DNS domain
-                return actual in ("", desired)
-        return super().satisfies(name, desired, actual)
-
     def chosen(self, ctx: Context) -> Mapping[str, Value]:
         """Return the generated name, and the addresses that Neutron gave to a port without demands."""
         given = _given(ctx, ctx.properties)
         return {**super().chosen(ctx), **({"fixed_ips": given} if given else {})}
 
-    def _actual_property(self, ctx: Context, name: str, actual: JsonMapping) -> Value:
+    def actual_property(self, ctx: Context, name: str, actual: JsonMapping) -> Value:
         """Addresses that Neutron gave are reported when one of them is lost; further ones are Neutron's."""
         if name == "fixed_ips" and not ctx.properties.get(name):
             left = {address.get("ip_address") for address in actual["fixed_ips"]}
             if all(address["ip_address"] in left for address in _given(ctx, ctx.properties)):
                 return ctx.properties.get(name)
-        return super()._actual_property(ctx, name, actual)
+        return super().actual_property(ctx, name, actual)
 
     def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:
         """Return the attributes of a request; in a create, absent values are left to Neutron."""
@@ -359,15 +376,3 @@ def _default_groups(ctx: Context) -> list[str]:
     filters = {"project_id": ctx.project_id} if ctx.project_id else {}
     found = network(ctx).search(SECURITY_GROUPS, name="default", fields=("id",), **filters)
     return [group["id"] for group in found][:1]
-
-
-def _matched(desired: Sequence[JsonMapping], actual: Sequence[JsonMapping]) -> bool:
-    """Whether each desired map is part of another actual map, and none is left."""
-    left = list(actual)
-    for item in desired:
-        given = {key: value for key, value in item.items() if value}
-        match = next((other for other in left if given.items() <= other.items()), None)
-        if match is None:
-            return False
-        left.remove(match)
-    return not left

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from orchestrator.clients.openstack.networking.network import NETWORKS
-from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
+from orchestrator.resources.openstack.collection_type import Field
 from orchestrator.resources.openstack.neutron.base import TAGS
 from orchestrator.resources.openstack.neutron.networks.net import Net
 from orchestrator.schema.constraints import AllowedValues, Custom
@@ -21,11 +22,10 @@ class ProviderNet(Net):
     name = "OS::Neutron::ProviderNet"
     support_version = "2014.1"
     collection = NETWORKS
-    separate = frozenset()
-    api_names = {
+    fields = {
         "network_type": "provider:network_type",
         "physical_network": "provider:physical_network",
-        "segmentation_id": "provider:segmentation_id",
+        "segmentation_id": Field("provider:segmentation_id", from_api=lambda value: str(value or "")),
         "router_external": "router:external",
     }
     properties = {
@@ -74,11 +74,6 @@ class ProviderNet(Net):
             message = "physical_network not allowed for network types: vxlan, gre, geneve, flat"
             faults.append(Fault(message, alone=True))
         return faults
-
-    def from_api(self, name: str, actual: JsonMapping) -> Value:
-        """Return a segmentation id as text."""
-        value = super().from_api(name, actual)
-        return str(value or "") if name == "segmentation_id" else value
 
     def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:
         """Omit empty identifications of the physical network."""

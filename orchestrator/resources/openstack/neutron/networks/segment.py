@@ -21,7 +21,7 @@ class Segment(NeutronType):
     name = "OS::Neutron::Segment"
     support_version = "9.0.0"
     collection = SEGMENTS
-    api_names = {"network": "network_id"}
+    fields = {"network": "network_id"}
     properties = {
         "network": Property(
             "string", "Name or id of the network.", required=True, constraints=(Custom("neutron.network"),)

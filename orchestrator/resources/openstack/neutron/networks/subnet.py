@@ -8,8 +8,16 @@ from typing import Final
 
 from orchestrator.clients.openstack.networking.network import SUBNETS
 from orchestrator.errors import ProviderError
-from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Created, Fault, Property, Value
+from orchestrator.resources.openstack.collection_type import (
+    APART,
+    UNORDERED,
+    Field,
+    or_empty,
+    or_none,
+    same_items,
+)
 from orchestrator.resources.openstack.neutron.base import TAGS, VALUE_SPECS, NeutronType, attributes, network
 from orchestrator.resources.openstack.neutron.written_values import conflict, unspecified
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
@@ -44,9 +52,22 @@ class Subnet(NeutronType):
     name = "OS::Neutron::Subnet"
     support_version = "2013.1"
     collection = SUBNETS
-    api_names = {"network": "network_id", "subnetpool": "subnetpool_id", "segment": "segment_id"}
-    separate = frozenset({"network_id"})
-    unordered = frozenset({"tags", "allocation_pools", "host_routes"})
+    fields = {
+        "network": "network_id",
+        "network_id": APART,
+        "subnetpool": "subnetpool_id",
+        "segment": Field("segment_id", to_api=or_none, from_api=or_empty),
+        "gateway_ip": Field(
+            to_api=or_none,
+            from_api=or_empty,
+            satisfies=lambda desired, actual: desired in (AUTO, actual),
+        ),
+        "allocation_pools": Field(
+            equal=same_items,
+            satisfies=lambda desired, actual: not desired or same_items(desired, actual),
+        ),
+        "host_routes": UNORDERED,
+    }
     properties = {
         "network_id": Property(
             "string", "Former name of `network`.", hidden=True, constraints=(Custom("neutron.network"),)
@@ -134,23 +155,6 @@ class Subnet(NeutronType):
     ) -> Sequence[Fault]:
         """The addresses have to come from the template or from a pool."""
         return unspecified(name, resources, ("subnetpool", "cidr"))
-
-    def to_api(self, name: str, value: Value) -> Value:
-        """An empty gateway is no gateway."""
-        return (value or None) if name in ("gateway_ip", "segment") else value
-
-    def from_api(self, name: str, actual: JsonMapping) -> Value:
-        """Return no gateway as the empty value of templates."""
-        value = super().from_api(name, actual)
-        return (value or "") if name in ("gateway_ip", "segment") else value
-
-    def satisfies(self, name: str, desired: Value, actual: Value) -> bool:
-        """Accept Neutron's choices of a gateway and of pools."""
-        if name == "gateway_ip" and desired == AUTO:
-            return True
-        if name == "allocation_pools" and not desired:
-            return True
-        return super().satisfies(name, desired, actual)
 
     def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:
         """Return the attributes of a request; in a create, absent values are left to Neutron."""

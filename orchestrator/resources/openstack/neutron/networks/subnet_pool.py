@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from orchestrator.clients.openstack.networking.network import SUBNET_POOLS
-from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Fault, Property, Value
+from orchestrator.resources.openstack.collection_type import UNORDERED, Field, or_none
 from orchestrator.resources.openstack.neutron.base import TAGS, NeutronType
 from orchestrator.schema.constraints import Custom, Length, Range
 from orchestrator.schema.translation import Resolve
 
 _LENGTH = (Range(min=0),)
+_PREFIX_LENGTH: Final = Field(from_api=lambda value: value if value is None else int(value))
 
 
 class SubnetPool(NeutronType):
@@ -20,8 +22,13 @@ class SubnetPool(NeutronType):
     name = "OS::Neutron::SubnetPool"
     support_version = "6.0.0"
     collection = SUBNET_POOLS
-    api_names = {"address_scope": "address_scope_id"}
-    unordered = frozenset({"tags", "prefixes"})
+    fields = {
+        "address_scope": Field("address_scope_id", to_api=or_none),
+        "prefixes": UNORDERED,
+        "default_prefixlen": _PREFIX_LENGTH,
+        "min_prefixlen": _PREFIX_LENGTH,
+        "max_prefixlen": _PREFIX_LENGTH,
+    }
     properties = {
         "name": Property("string", "Name of the pool.", update_allowed=True),
         "prefixes": Property(
@@ -74,12 +81,3 @@ class SubnetPool(NeutronType):
                 bounds = f"{first}={properties[first]}, {second}={properties[second]}"
                 faults.append(Fault(f"Illegal prefix bounds: {bounds}.", alone=True))
         return faults
-
-    def to_api(self, name: str, value: Value) -> Value:
-        """An empty name of a scope removes the scope."""
-        return (value or None) if name == "address_scope" else value
-
-    def from_api(self, name: str, actual: JsonMapping) -> Value:
-        """Return lengths as numbers."""
-        value = super().from_api(name, actual)
-        return int(value) if name.endswith("prefixlen") and value is not None else value

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from orchestrator.clients.openstack.networking.network import TRUNKS
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Created, Property, Value
+from orchestrator.resources.openstack.collection_type import Field
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
-from orchestrator.resources.openstack.creation_times import is_created_by
-from orchestrator.resources.openstack.neutron.base import NeutronType, attributes, network
+from orchestrator.resources.openstack.creation_marks import EqualValues
+from orchestrator.resources.openstack.neutron.base import BUILT, NeutronType, attributes, network
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.schema.translation import Resolve
 
@@ -40,11 +41,18 @@ class Trunk(NeutronType):
     name = "OS::Neutron::Trunk"
     support_version = "9.0.0"
     collection = TRUNKS
-    has_status = True
-    has_token = False  # users read the description of a trunk, and its port has only one
+    status = BUILT
+    # Users read the description of a trunk, and its port has only one.
+    mark = EqualValues(("port",), ("name",), is_new=True)
     finds_by_token = False
-    api_names = {"port": "port_id"}
-    unordered = frozenset({"sub_ports"})
+    fields = {
+        "port": "port_id",
+        "sub_ports": Field(
+            to_api=lambda subports: [_request(subport) for subport in subports or ()],
+            from_api=lambda subports: [_written(subport) for subport in subports],
+            equal=lambda before, after: _same_subports(before or (), after or ()),
+        ),
+    }
     properties = {
         "name": Property("string", "Name of the trunk.", update_allowed=True),
         "port": Property(
@@ -67,40 +75,6 @@ class Trunk(NeutronType):
         Resolve(("port",), "neutron.port"),
         Resolve(("sub_ports", "port"), "neutron.port"),
     )
-
-    def to_api(self, name: str, value: Value) -> Value:
-        """Return subports with ids."""
-        return [_request(subport) for subport in value or ()] if name == "sub_ports" else value
-
-    def from_api(self, name: str, actual: JsonMapping) -> Value:
-        """Return subports with the names in templates."""
-        if name != "sub_ports":
-            return super().from_api(name, actual)
-        return [
-            {
-                "port": subport["port_id"],
-                "segmentation_type": subport["segmentation_type"],
-                "segmentation_id": subport["segmentation_id"],
-            }
-            for subport in actual["sub_ports"]
-        ]
-
-    def equal(self, name: str, before: Value, after: Value) -> bool:
-        """Compare subports without regard to their order."""
-        if name == "sub_ports" and isinstance(before, list) and isinstance(after, list):
-            return _keys(map(_request, before)) == _keys(map(_request, after))
-        return super().equal(name, before, after)
-
-    def find(self, ctx: Context, token: str) -> Sequence[str]:
-        """Return the trunk of the port, if it has the name and is not older than the operation."""
-        props = ctx.properties
-        name = props.get("name") or ctx.physical_name
-        found = network(ctx).search(TRUNKS, port_id=props["port"], fields=("id", "name", "created_at"))
-        return [
-            trunk["id"]
-            for trunk in found
-            if trunk.get("name") == name and is_created_by(ctx, trunk.get("created_at"))
-        ]
 
     def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:
         """Return the attributes of a request; subports of an existing trunk have their own requests."""
@@ -141,8 +115,22 @@ def _request(subport: JsonMapping) -> JsonObject:
     }
 
 
+def _written(subport: JsonMapping) -> JsonObject:
+    """Return a subport with the names in templates."""
+    return {
+        "port": subport["port_id"],
+        "segmentation_type": subport["segmentation_type"],
+        "segmentation_id": subport["segmentation_id"],
+    }
+
+
 def _key(subport: JsonMapping) -> tuple[Value, ...]:
     return subport["port_id"], subport["segmentation_type"], subport["segmentation_id"]
+
+
+def _same_subports(before: Iterable[JsonMapping], after: Iterable[JsonMapping]) -> bool:
+    """Return whether two lists have the same subports: their order has no meaning."""
+    return _keys(map(_request, before)) == _keys(map(_request, after))
 
 
 def _keys(subports: Iterable[JsonMapping]) -> set[tuple[Value, ...]]:

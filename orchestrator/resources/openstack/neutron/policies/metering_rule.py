@@ -5,11 +5,10 @@ Neutron accepts no two rules of a label with overlapping addresses, so that a ru
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from orchestrator.clients.openstack.networking.network import METERING_RULES
-from orchestrator.resources.base import Context, Property
-from orchestrator.resources.openstack.neutron.base import NeutronType, attributes, network
+from orchestrator.resources.base import Property
+from orchestrator.resources.openstack.creation_marks import EqualValues
+from orchestrator.resources.openstack.neutron.base import NeutronType, attributes
 from orchestrator.schema.constraints import AllowedValues
 
 
@@ -19,7 +18,7 @@ class MeteringRule(NeutronType):
     name = "OS::Neutron::MeteringRule"
     support_version = "2014.1"
     collection = METERING_RULES
-    has_token = False
+    mark = EqualValues(("metering_label_id", "remote_ip_prefix", "direction"))
     properties = {
         "metering_label_id": Property("string", "Id of the label.", required=True),
         "remote_ip_prefix": Property("string", "Addresses of the peers.", required=True),
@@ -37,10 +36,3 @@ class MeteringRule(NeutronType):
         metering_label_id="Label of the rule.",
         remote_ip_prefix="Addresses of the peers.",
     )
-
-    def find(self, ctx: Context, token: str) -> Sequence[str]:
-        """Return the id of the label's rule with these addresses."""
-        filters = {
-            name: ctx.properties[name] for name in ("metering_label_id", "remote_ip_prefix", "direction")
-        }
-        return [rule["id"] for rule in network(ctx).search(METERING_RULES, fields=("id",), **filters)]

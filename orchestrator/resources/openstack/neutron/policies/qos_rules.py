@@ -4,7 +4,6 @@ by its properties.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from orchestrator.clients.openstack.networking.network import (
@@ -14,9 +13,10 @@ from orchestrator.clients.openstack.networking.network import (
     MINIMUM_PACKET_RATE_RULES,
 )
 from orchestrator.clients.openstack.object_collections import Collection
-from orchestrator.json_types import JsonMapping
-from orchestrator.resources.base import Context, Created, Observation, Property, Value
-from orchestrator.resources.openstack.neutron.base import NeutronType, network
+from orchestrator.resources.base import Property
+from orchestrator.resources.openstack.collection_type import APART, CreationMark
+from orchestrator.resources.openstack.creation_marks import EqualValues
+from orchestrator.resources.openstack.neutron.base import NeutronType
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.schema.translation import Resolve
 
@@ -43,38 +43,10 @@ def _direction(*values: str) -> Property:
 class QoSRule(NeutronType):
     """A rule of a policy. Its physical id is that of the rule; the stored data contain the policy."""
 
-    has_token = False
-    separate = frozenset({"policy", "tenant_id"})
+    mark: ClassVar[CreationMark] = EqualValues((), ("direction",))
+    parent_property = "policy"
+    fields = {"tenant_id": APART}
     translation = (Resolve(("policy",), "neutron.qos_policy"),)
-    amount: ClassVar[str]  # the property that a rule is about
-
-    def parent(self, ctx: Context, props: Mapping[str, Value]) -> str:
-        """Return the id of the policy."""
-        return str(ctx.data.get("policy") or props.get("policy") or "")
-
-    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Create the rule."""
-        return Created(super().create(ctx, props).physical_id, {"policy": self.parent(ctx, props)})
-
-    def find(self, ctx: Context, token: str) -> Sequence[str]:
-        """Return the id of the policy's rule with this direction."""
-        props = ctx.properties
-        rules = network(ctx).search(self.collection, parent=self.parent(ctx, props))
-        return [rule["id"] for rule in rules if self._is_same(props, rule)]
-
-    def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Read the rule. Without a known policy nothing can be observed: the rule ends with the policy."""
-        if not self.parent(ctx, ctx.properties):
-            return Observation(exists=False)
-        return super().observe(ctx, physical_id)
-
-    def delete(self, ctx: Context, physical_id: str) -> None:
-        """Delete the rule."""
-        if self.parent(ctx, ctx.properties):
-            super().delete(ctx, physical_id)
-
-    def _is_same(self, props: Mapping[str, Value], rule: JsonMapping) -> bool:
-        return bool(rule.get("direction") == props.get("direction"))
 
 
 class QoSBandwidthLimitRule(QoSRule):
@@ -101,6 +73,7 @@ class QoSDscpMarkingRule(QoSRule):
     name = "OS::Neutron::QoSDscpMarkingRule"
     support_version = "7.0.0"
     collection: ClassVar[Collection] = DSCP_MARKING_RULES
+    mark = EqualValues(())  # a policy has one
     properties = {
         **_POLICY,
         "dscp_mark": Property(

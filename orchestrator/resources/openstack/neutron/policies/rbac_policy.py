@@ -19,6 +19,7 @@ from orchestrator.clients.openstack.networking.network import (
 from orchestrator.clients.openstack.object_collections import Collection
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Fault, Property, Value
+from orchestrator.resources.openstack.creation_marks import EqualValues
 from orchestrator.resources.openstack.neutron.base import NeutronType, network
 from orchestrator.schema.constraints import AllowedValues
 from orchestrator.schema.translation import Resolve
@@ -40,7 +41,7 @@ class RBACPolicy(NeutronType):
     name = "OS::Neutron::RBACPolicy"
     support_version = "6.0.0"
     collection = RBAC_POLICIES
-    has_token = False
+    mark = EqualValues(("object_id", "action", "target_tenant"))
     properties = {
         "object_type": Property(
             "string", "Type of the object.", required=True, constraints=(AllowedValues(tuple(OBJECTS)),)
@@ -64,18 +65,6 @@ class RBACPolicy(NeutronType):
             return ()
         message = f'Invalid action "{action}" for object type {kind}. Valid actions: {SHARED}'
         return (Fault(message, "action"),)
-
-    def find(self, ctx: Context, token: str) -> Sequence[str]:
-        """Return the id of the policy with these properties."""
-        props, neutron = ctx.properties, network(ctx)
-        found = neutron.search(
-            RBAC_POLICIES,
-            object_id=self._object_id(ctx, props),
-            action=props["action"],
-            target_tenant=props["target_tenant"],
-            fields=("id",),
-        )
-        return [policy["id"] for policy in found]
 
     def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:
         """Return the attributes of a request, with the id of the object."""

@@ -10,6 +10,7 @@ from orchestrator.clients.openstack.networking.network import SECURITY_GROUP_RUL
 from orchestrator.errors import ProviderConflict, ProviderQuotaExceeded
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Context, Created, Fault, Observation, Property, Value
+from orchestrator.resources.openstack.collection_type import Field
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
 from orchestrator.resources.openstack.neutron.base import NeutronType, network
 from orchestrator.resources.openstack.neutron.policies.security_rules import (
@@ -67,7 +68,7 @@ class SecurityGroup(NeutronType):
     name = "OS::Neutron::SecurityGroup"
     support_version = "2014.1"
     collection = SECURITY_GROUPS
-    separate = frozenset({"rules"})
+    fields = {"rules": Field(sent=False)}
     properties = {
         "name": Property("string", "Name of the group; not `default`.", update_allowed=True),
         "description": Property("string", "Description of the group.", update_allowed=True),

@@ -35,7 +35,7 @@ class SecurityGroupRule(NeutronType):
     support_version = "7.0.0"
     collection = SECURITY_GROUP_RULES
     unique = Unique((("security_group", *RULE),), "delete")
-    api_names = {"security_group": "security_group_id", "remote_group": "remote_group_id"}
+    fields = {"security_group": "security_group_id", "remote_group": "remote_group_id"}
     properties = {
         "security_group": Property("string", "Name or id of the group.", required=True, constraints=_GROUP),
         "description": Property("string", "Description of the rule."),

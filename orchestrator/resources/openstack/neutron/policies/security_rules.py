@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.openstack.neutron.request_token import unmarked
+from orchestrator.resources.openstack.creation_marks import unmarked
 
 NAMED_PROTOCOLS: Final = (
     "ah",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.clients.openstack.networking.network import FLOATING_IPS
-from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
+from orchestrator.resources.openstack.collection_type import APART, Field, or_empty
 from orchestrator.resources.openstack.neutron.base import VALUE_SPECS, NeutronType, attributes
 from orchestrator.resources.openstack.neutron.written_values import (
     interfaces_of_ports,
@@ -30,8 +31,15 @@ class FloatingIP(NeutronType):
     support_version = "2013.1"
     collection = FLOATING_IPS
     undone_in_place = True
-    api_names = {"floating_network": "floating_network_id", "floating_subnet": "subnet_id"}
-    separate = frozenset({"floating_network_id"})
+    fields = {
+        "floating_network": "floating_network_id",
+        "floating_network_id": APART,
+        "floating_subnet": "subnet_id",
+        "port_id": Field(from_api=or_empty),
+        "fixed_ip_address": Field(from_api=or_empty),
+        "dns_name": Field(from_api=or_empty),
+        "dns_domain": Field(from_api=or_empty),
+    }
     properties = {
         "floating_network_id": Property(
             "string", "Former name of `floating_network`.", hidden=True, constraints=_NETWORK
@@ -107,10 +115,6 @@ class FloatingIP(NeutronType):
             if may_equal(external, member(written(router, "external_gateway_info"), "network")):
                 yield router.name
         yield from interfaces_of_ports(definition, resources)
-
-    def from_api(self, name: str, actual: JsonMapping) -> Value:
-        """Return a missing association as the empty value of templates."""
-        return super().from_api(name, actual) or ""
 
     def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:
         """Return the attributes of a request; an update sets port and address together.

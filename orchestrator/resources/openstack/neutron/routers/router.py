@@ -6,9 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from orchestrator.clients.openstack.networking.network import ROUTERS, Network
-from orchestrator.json_types import JsonMapping
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Attribute, Context, Created, Fault, Property, Value
-from orchestrator.resources.openstack.neutron.base import TAGS, VALUE_SPECS, NeutronType, attributes, network
+from orchestrator.resources.openstack.collection_type import APART, Field, same_items
+from orchestrator.resources.openstack.neutron.base import (
+    BUILT,
+    TAGS,
+    VALUE_SPECS,
+    NeutronType,
+    attributes,
+    network,
+)
 from orchestrator.resources.openstack.neutron.written_values import conflict, member, subnets_of, written
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Add, Delete, Resolve
@@ -37,9 +45,16 @@ class Router(NeutronType):
     name = "OS::Neutron::Router"
     support_version = "2013.1"
     collection = ROUTERS
-    has_status = True
-    separate = frozenset({"l3_agent_id", "l3_agent_ids"})
-    unordered = frozenset({"tags", "l3_agent_ids"})
+    status = BUILT
+    fields = {
+        "external_gateway_info": Field(
+            to_api=lambda value: _gateway_request(value) if value else value,
+            from_api=lambda gateway: _written_gateway(gateway) if gateway else {},
+            satisfies=lambda desired, actual: _is_gateway(desired or {}, actual or {}),
+        ),
+        "l3_agent_id": APART,
+        "l3_agent_ids": Field(equal=same_items, sent=False),
+    }
     properties = {
         "name": Property("string", "Name of the router.", update_allowed=True),
         "external_gateway_info": Property(
@@ -101,54 +116,6 @@ class Router(NeutronType):
         external = member(written(definition, "external_gateway_info"), "network")
         return subnets_of(external, resources)
 
-    def to_api(self, name: str, value: Value) -> Value:
-        """Return a gateway with ids, without values that are not given."""
-        if name != "external_gateway_info" or not value:
-            return value
-        gateway = {"network_id": value["network"]}
-        if value.get("enable_snat") is not None:
-            gateway["enable_snat"] = value["enable_snat"]
-        if value.get("external_fixed_ips") is not None:
-            gateway["external_fixed_ips"] = [
-                {{"subnet": "subnet_id"}.get(key, key): item for key, item in address.items() if item}
-                for address in value["external_fixed_ips"]
-            ]
-        return gateway
-
-    def from_api(self, name: str, actual: JsonMapping) -> Value:
-        """Return a gateway with the names in templates."""
-        if name != "external_gateway_info":
-            return super().from_api(name, actual)
-        gateway = actual["external_gateway_info"] or {}
-        if not gateway:
-            return {}
-        addresses = [
-            {"ip_address": address.get("ip_address"), "subnet": address.get("subnet_id")}
-            for address in gateway.get("external_fixed_ips") or ()
-        ]
-        return {
-            "network": gateway.get("network_id"),
-            "enable_snat": gateway.get("enable_snat"),
-            "external_fixed_ips": addresses,
-        }
-
-    def satisfies(self, name: str, desired: Value, actual: Value) -> bool:
-        """Accept Neutron's choices for the gateway."""
-        if name != "external_gateway_info" or not desired or not actual:
-            return super().satisfies(name, desired, actual)
-        given = desired.get("external_fixed_ips") or ()
-        return (
-            desired["network"] == actual["network"]
-            and desired.get("enable_snat") in (None, actual["enable_snat"])
-            and all(
-                any(
-                    all(address.get(key) == value for key, value in item.items() if value)
-                    for address in actual["external_fixed_ips"]
-                )
-                for item in given
-            )
-        )
-
     def next_step(self, ctx: Context, actual: JsonMapping) -> str:
         """Schedule a new router to its agents."""
         step = super().next_step(ctx, actual)
@@ -186,3 +153,45 @@ class Router(NeutronType):
     def _remove_agents(self, neutron: Network, router_id: str, agent_ids: set[str]) -> None:
         for agent_id in sorted(agent_ids):
             neutron.remove_l3_agent(agent_id, router_id)
+
+
+def _gateway_request(value: JsonMapping) -> JsonObject:
+    """Return a gateway with ids, without values that are not given."""
+    gateway = {"network_id": value["network"]}
+    if value.get("enable_snat") is not None:
+        gateway["enable_snat"] = value["enable_snat"]
+    if value.get("external_fixed_ips") is not None:
+        gateway["external_fixed_ips"] = [
+            {{"subnet": "subnet_id"}.get(key, key): item for key, item in address.items() if item}
+            for address in value["external_fixed_ips"]
+        ]
+    return gateway
+
+
+def _written_gateway(gateway: JsonMapping) -> JsonObject:
+    """Return a gateway with the names in templates."""
+    return {
+        "network": gateway.get("network_id"),
+        "enable_snat": gateway.get("enable_snat"),
+        "external_fixed_ips": [
+            {"ip_address": address.get("ip_address"), "subnet": address.get("subnet_id")}
+            for address in gateway.get("external_fixed_ips") or ()
+        ],
+    }
+
+
+def _is_gateway(desired: JsonMapping, actual: JsonMapping) -> bool:
+    """Return whether a gateway is as desired; Neutron chooses what is not given."""
+    if not desired or not actual:
+        return desired == actual
+    return (
+        desired["network"] == actual["network"]
+        and desired.get("enable_snat") in (None, actual["enable_snat"])
+        and all(
+            any(
+                all(address.get(key) == value for key, value in item.items() if value)
+                for address in actual["external_fixed_ips"]
+            )
+            for item in desired.get("external_fixed_ips") or ()
+        )
+    )

@@ -10,8 +10,8 @@ from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context
 from orchestrator.resources.openstack.connection import openstack
+from orchestrator.resources.openstack.creation_marks import own_tags
 from orchestrator.resources.openstack.nova.base import compute
-from orchestrator.resources.openstack.request_tags import own_tags
 
 Server = Mapping[str, Any]
 

@@ -9,11 +9,11 @@ from typing import Any, Final
 from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Value
+from orchestrator.resources.openstack.creation_marks import tags
 from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import agent, devices, interfaces
 from orchestrator.resources.openstack.nova.server.handover import awaiting_ports
 from orchestrator.resources.openstack.nova.server.user_data import user_data
-from orchestrator.resources.openstack.request_tags import tags
 from orchestrator.resources.openstack.settings import as_json_texts
 
 NO_NETWORK: Final = "Unable to automatically allocate a network"

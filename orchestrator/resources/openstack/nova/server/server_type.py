@@ -20,6 +20,7 @@ from orchestrator.resources.base import (
     Value,
 )
 from orchestrator.resources.builtin.server_metadata import require_object_store
+from orchestrator.resources.openstack.creation_marks import own_tags, token_tag
 from orchestrator.resources.openstack.failure_causes import with_request
 from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import (
@@ -43,7 +44,6 @@ from orchestrator.resources.openstack.nova.server.declarations import (
     TRANSLATION,
 )
 from orchestrator.resources.openstack.nova.server.listing import ListedServer
-from orchestrator.resources.openstack.request_tags import own_tags, token_tag
 from orchestrator.resources.openstack.settings import as_json_texts
 from orchestrator.resources.stack_context import Grant
 from orchestrator.schema.translation import Rule
