@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,11 +16,15 @@ from orchestrator.config import PREFIX
 from orchestrator.embedded.private_files import make, opened
 from orchestrator.embedded.process import Child
 from orchestrator.errors import Misconfigured
-from orchestrator.simulated.contents import REGION, STACK_DOMAIN
 
 SIMULATED: Final = "simulated"
 PASSWORD_FILE: Final = "password"  # noqa: S105 - the name of a file
+OBJECTS_FILE: Final = "objects.sqlite"
+PASSWORD_BYTES: Final = 16
+# Of the objects of a new simulated cloud.
+REGION: Final = "RegionOne"
 SERVICE_USER: Final = "orchestrator"
+STACK_DOMAIN: Final = "heat"
 DOMAIN_ADMIN: Final = "heat_domain_admin"
 PROBE_SECONDS: Final = 2.0
 PORTS: Final = 12  # consecutive ports, beginning with that of Keystone
@@ -28,6 +33,11 @@ PORTS: Final = 12  # consecutive ports, beginning with that of Keystone
 def auth_url(port: int) -> str:
     """Return the URL of the simulated Keystone."""
     return f"http://127.0.0.1:{port}/v3"
+
+
+def new_password() -> str:
+    """Return a random password of letters and digits."""
+    return secrets.token_hex(PASSWORD_BYTES)
 
 
 def kept_password(root: Path, proposed: str | None = None) -> str:
@@ -94,18 +104,19 @@ def environment_of(port: int, password: str) -> dict[str, str]:
     }
 
 
-def child(port: int, root: Path, database_url: str, orchestration_url: str) -> Child:
-    """Return the simulated cloud as a process, with its objects in the database, its faults in
-    `root`/simulated, and the API at `orchestration_url` in its catalog.
+def child(port: int, root: Path, orchestration_url: str) -> Child:
+    """Return the simulated cloud as a process, with its objects and faults in `root`/simulated, and the API
+    at `orchestration_url` in its catalog.
     """
     folder = root / SIMULATED
     make(folder)
-    files = ("--faults", str(folder / "faults.json"), "--password-file", str(folder / PASSWORD_FILE))
-    options = (*files, "--orchestration-url", orchestration_url)
+    files = {"--state": OBJECTS_FILE, "--faults": "faults.json", "--password-file": PASSWORD_FILE}
+    paths = (text for option, name in files.items() for text in (option, str(folder / name)))
+    options = (*paths, "--orchestration-url", orchestration_url)
     return Child(
         name="simulated-cloud",
         argv=(sys.executable, "-m", "orchestrator.simulated", "--port", str(port), *options),
-        env=os.environ | {f"{PREFIX}DATABASE_URL": database_url},
+        env=dict(os.environ),
         cwd=root / "run",
         ready=lambda _pid: is_healthy(auth_url(port), PROBE_SECONDS),
     )

@@ -1,7 +1,6 @@
 """Run the simulated cloud until SIGTERM: `python -m orchestrator.simulated --port 18300`.
 
-The process that `orchestrator up --cloud simulated` starts. With ORCHESTRATOR_DATABASE_URL
-it keeps its objects in the schema `simulated` of this database, otherwise in memory.
+The process that `orchestrator up --cloud simulated` starts.
 """
 
 from __future__ import annotations
@@ -9,13 +8,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import os
 import signal
 import sys
 from pathlib import Path
 
-from orchestrator.config import PREFIX
 from orchestrator.simulated.cloud import SimulatedCloud, delays_from
+from orchestrator.simulated.storage import FileStorage
 
 
 def main() -> int:
@@ -24,6 +22,7 @@ def main() -> int:
     parser.add_argument(
         "--port", type=int, default=0, help="of Keystone; the services have the following ones"
     )
+    parser.add_argument("--state", type=Path, help="SQLite file that keeps the objects; default: memory")
     parser.add_argument("--faults", type=Path, help="file with faults, read whenever it changes")
     parser.add_argument(
         "--delays", type=delays_from, default="typical", help="typical, none, or server_build=2,..."
@@ -36,7 +35,7 @@ def main() -> int:
     password = None if options.password_file is None else options.password_file.read_text().strip()
     cloud = SimulatedCloud(
         delays=options.delays,
-        database_url=os.environ.get(f"{PREFIX}DATABASE_URL"),
+        storage=None if options.state is None else FileStorage(options.state),
         faults_file=options.faults,
         password=password,
         orchestration_url=options.orchestration_url,

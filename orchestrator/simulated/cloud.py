@@ -16,7 +16,7 @@ from orchestrator.simulated.contents import ensure_contents, new_password
 from orchestrator.simulated.designate.service import Designate
 from orchestrator.simulated.faults import ApiFault, Faults
 from orchestrator.simulated.glance.service import Glance
-from orchestrator.simulated.http import Request, Response, page_refusal
+from orchestrator.simulated.http import Request, Response
 from orchestrator.simulated.keystone.service import Keystone
 from orchestrator.simulated.mistral.service import Mistral
 from orchestrator.simulated.neutron.service import Neutron
@@ -27,7 +27,9 @@ from orchestrator.simulated.schedule import Schedule
 from orchestrator.simulated.server import Server
 from orchestrator.simulated.service import Caller, Service
 from orchestrator.simulated.state import State
+from orchestrator.simulated.storage import Storage
 from orchestrator.simulated.swift.service import Swift
+from orchestrator.simulated.web_pages import page_refusal
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -66,12 +68,12 @@ class SimulatedCloud:
         self,
         *,
         delays: Delays | None = None,
-        database_url: str | None = None,
+        storage: Storage | None = None,
         faults_file: Path | None = None,
         password: str | None = None,
         orchestration_url: str = "",
     ) -> None:
-        """Read the state from the database, if any; a new cloud receives its objects when it listens.
+        """Read the state from the storage, by default none; a new cloud gets its objects when it listens.
 
         `password` is that of all its first users, by default a random one. With `orchestration_url`, the
         address of an orchestrator, the catalog has its services.
@@ -79,7 +81,7 @@ class SimulatedCloud:
         self.delays = delays or Delays()
         self.password = password or new_password()
         self.orchestration_url = orchestration_url.rstrip("/")
-        self.state = State(database_url)
+        self.state = State(storage)
         self.faults = Faults(faults_file)
         self.requests = RequestCounts()
         self.schedule = Schedule(self.state)

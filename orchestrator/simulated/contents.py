@@ -6,8 +6,8 @@ import secrets
 from dataclasses import replace
 from typing import Any, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import Request
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.keystone.entities import DEFAULT_DOMAIN
 from orchestrator.simulated.service import NOBODY, Call, new_id
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import orjson
 
-from orchestrator.json_types import JsonObject
+from orchestrator.simulated.json_types import JsonObject
 
 
 @dataclass(frozen=True)

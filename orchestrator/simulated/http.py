@@ -11,11 +11,9 @@ from uuid import uuid4
 
 import orjson
 
-from orchestrator.browser_requests import foreign_header, is_loopback_name
-from orchestrator.json_types import JsonObject
+from orchestrator.simulated.json_types import JsonObject
 
 JSON: Final = "application/json"
-MAX_QUOTED: Final = 100  # characters of a header that an error message quotes
 REASONS: Final = {
     200: "OK",
     201: "Created",
@@ -99,33 +97,6 @@ class Response:
         if self.body is None:
             return b""
         return self.body if isinstance(self.body, bytes) else orjson.dumps(self.body)
-
-
-def page_refusal(request: Request) -> Response | None:
-    """Return the refusal of a request that a web page may have caused; None for those of other clients.
-
-    A page can give its own name the address of this machine, and send some bodies to other sites without
-    asking them. Only a request without a token is of use to it: no page knows a token.
-    """
-    headers = request.headers
-    host = headers.get("host")
-    if host is not None and not is_loopback_name(host):
-        return _refused(421, "The simulated cloud serves loopback names only, such as localhost.")
-    foreign = foreign_header(
-        host or "", headers.get("origin"), headers.get("sec-fetch-site"), trusts_site=False
-    )
-    if foreign:
-        return _refused(403, f"Cross-site request rejected ({foreign[:MAX_QUOTED]}).")
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    # A browser asks a site before it sends other methods with a body, such as PUT to a temporary URL.
-    is_simple = request.method == "POST" and request.content and "x-auth-token" not in headers
-    if is_simple and kind != JSON:
-        return _refused(415, f"A request body without a token requires the header Content-Type: {JSON}.")
-    return None
-
-
-def _refused(status: int, message: str) -> Response:
-    return Response(status, {"error": {"code": status, "title": REASONS[status], "message": message}})
 
 
 class ApiError(Exception):

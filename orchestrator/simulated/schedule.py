@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
-from orchestrator.json_types import JsonObject
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.state import State
 
 Change = Callable[..., None]

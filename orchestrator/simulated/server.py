@@ -48,6 +48,7 @@ class Server:
             server.close()
         for writer in list(self._open):
             writer.transport.abort()
+        await asyncio.sleep(0)  # the loop closes the sockets in its next turn
 
     async def _serve(self, service: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 from uuid import uuid4
 
-from orchestrator.json_types import JsonMapping
 from orchestrator.simulated.http import ApiError, Request, Response, Router
+from orchestrator.simulated.json_types import JsonMapping
 
 SimulatedCloud = Any  # its module imports this module
 

@@ -1,8 +1,7 @@
-"""The objects of the cloud, in memory, and their copy in the database.
+"""The objects of the cloud, in memory, and their copy in a storage.
 
 A `Table` holds the objects of a kind by id, in the order of their creation. A changed object is written with
-`Table.save`. `State.commit` writes the changes of a request to the database, so that the cloud continues
-after a restart or a kill of its process.
+`Table.save`. `State.commit` writes the changes of a request to the storage.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from orchestrator.json_types import JsonObject
-from orchestrator.store.simulated_objects import SimulatedObjects
+from orchestrator.simulated.json_types import JsonObject
+from orchestrator.simulated.storage import Storage
 
 
 class Table:
@@ -78,21 +77,16 @@ _NOTHING: Final = object()
 
 
 class State:
-    """All tables, and their copy in the database; without one they are lost with the process."""
+    """All tables, and their copy in the storage; without one they are lost with the process."""
 
-    def __init__(self, database_url: str | None = None) -> None:
-        """Read the stored objects.
-
-        Raises:
-            psycopg.Error: the database is unreachable, or refuses to create the schema.
-        """
+    def __init__(self, storage: Storage | None = None) -> None:
+        """Read the stored objects."""
         self._tables: dict[str, Table] = {}
         self._dirty: dict[tuple[str, str], JsonObject | None] = {}
-        self._objects = None if database_url is None else SimulatedObjects(database_url)
+        self._storage = storage
         self._stored: dict[str, list[JsonObject]] = {}
-        if self._objects is not None:
-            for kind, row in self._objects.load():
-                self._stored.setdefault(kind, []).append(row)
+        for kind, row in () if storage is None else storage.load():
+            self._stored.setdefault(kind, []).append(row)
 
     def table(self, kind: str, *indexes: str) -> Table:
         """Return the table of a kind; the first call names its indexes."""
@@ -105,22 +99,18 @@ class State:
 
     def changed(self, kind: str, id_: str, row: JsonObject | None) -> None:
         """Remember an object for the next commit; None: it was removed."""
-        if self._objects is not None:
+        if self._storage is not None:
             self._dirty[kind, id_] = row
 
     def commit(self) -> None:
-        """Write the changed objects to the database.
-
-        Raises:
-            psycopg.Error: nothing was written; the next commit writes the same changes.
-        """
-        if self._objects is not None and self._dirty:
-            self._objects.write(self._dirty)
+        """Write the changed objects to the storage; the next commit repeats a failed one."""
+        if self._storage is not None and self._dirty:
+            self._storage.write(self._dirty)
             self._dirty.clear()
 
     def close(self) -> None:
-        """Commit, and close the connection."""
-        if self._objects is not None:
+        """Commit, and close the storage."""
+        if self._storage is not None:
             self.commit()
-            self._objects.close()
-            self._objects = None
+            self._storage.close()
+            self._storage = None

@@ -14,6 +14,7 @@ from orchestrator.errors import Misconfigured
 from orchestrator.simulated.cloud import SimulatedCloud
 from orchestrator.simulated.contents import ACCOUNTS, new_password
 from orchestrator.simulated.server import LoopThread
+from orchestrator.simulated.storage import FileStorage
 from tests.integration.api_world import World, project, root, world
 
 __all__ = ["project", "world"]  # fixtures
@@ -99,10 +100,10 @@ def test_a_data_directory_keeps_its_password_for_its_owner_only(tmp_path: Path) 
         kept_password(tmp_path)
 
 
-def test_the_users_of_an_earlier_cloud_get_the_new_password(postgres_url: str) -> None:
+def test_the_users_of_an_earlier_cloud_get_the_new_password(tmp_path: Path) -> None:
     thread = LoopThread()
     for password in ("simulated", "random"):
-        cloud = SimulatedCloud(database_url=postgres_url, password=password)
+        cloud = SimulatedCloud(storage=FileStorage(tmp_path / "objects"), password=password)
         thread.run(cloud.listen())
         assert sign_in(cloud, password).status_code == 201
         users = {user["name"]: user["password"] for user in cloud.keystone.users.table}

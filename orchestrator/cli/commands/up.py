@@ -27,7 +27,6 @@ from orchestrator.logs import configure_logs
 from orchestrator.security.authenticators import require_authenticator
 from orchestrator.security.bind_address import require_safe_binding
 from orchestrator.security.encryption import cipher
-from orchestrator.simulated.contents import new_password
 from orchestrator.store.schema import migrate
 
 MIN_WORKERS: Final = 2  # a single worker executes each task of a project to its end while all others wait
@@ -86,7 +85,7 @@ def up(
     """
     with one_line_failures():
         settings = _with_defaults(load_settings(host=host, port=port, data_dir=data_dir), flower, flower_port)
-        password = new_password()
+        password = simulated_cloud.new_password()
         if cloud is not None:
             settings = settings.model_copy(update=simulated_cloud.settings_of(cloud_port, password))
         require_safe_binding(settings)
@@ -198,7 +197,7 @@ def start(
     steps.report("migrating the database schema")
     migrate.upgrade(database_url)
     if cloud_port is not None:
-        cloud = simulated_cloud.child(cloud_port, directory.root, database_url, settings.address)
+        cloud = simulated_cloud.child(cloud_port, directory.root, settings.address)
         supervisor.start([cloud], on_ready=steps.ready)
     events = flower_port is not None
     children = processes.workers(env, directory.run, count=count, events=events, fork_server=forks)

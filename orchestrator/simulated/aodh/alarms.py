@@ -6,9 +6,9 @@ import json
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.simulated.aodh.rules import RULES, completed
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonMapping, JsonObject
 from orchestrator.simulated.service import Call, new_id, precise_timestamp
 from orchestrator.simulated.state import Table
 

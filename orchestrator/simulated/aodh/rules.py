@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.simulated.http import ApiError
+from orchestrator.simulated.json_types import JsonMapping, JsonObject
 
 OPERATORS: Final = ("lt", "le", "eq", "ne", "ge", "gt")
 NUMBERS: Final = frozenset({"threshold"})

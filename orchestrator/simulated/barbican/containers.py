@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.barbican.collection import Collection
 from orchestrator.simulated.http import ApiError
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import Call
 
 INVALID: Final = "Provided object does not match schema 'Container'"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import secrets
 from typing import Any, ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.barbican.collection import Collection
 from orchestrator.simulated.barbican.secrets import secret
 from orchestrator.simulated.http import ApiError
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import Call
 
 INVALID: Final = "Provided object does not match schema 'Order'"

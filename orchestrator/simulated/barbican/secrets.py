@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 from typing import Any, ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.barbican.collection import Collection
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import Call
 
 TYPES: Final = ("symmetric", "public", "private", "certificate", "passphrase", "opaque")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.cinder.pages import listing
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import Call, new_id
 from orchestrator.simulated.state import Table
 

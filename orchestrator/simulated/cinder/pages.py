@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import Call
 
 

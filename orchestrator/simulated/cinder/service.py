@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.cinder.actions import VolumeActions
 from orchestrator.simulated.cinder.attachments import Attachments
 from orchestrator.simulated.cinder.backups import Backups
@@ -15,6 +14,7 @@ from orchestrator.simulated.cinder.snapshots import Snapshots
 from orchestrator.simulated.cinder.types import Types
 from orchestrator.simulated.cinder.volumes import Volumes
 from orchestrator.simulated.http import ApiError, Request, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import LABEL, NO_PAGE, Call, Service
 
 SimulatedCloud = Any  # its module imports this module

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.cinder.pages import listing
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import Call, new_id, precise_timestamp
 from orchestrator.simulated.state import Table
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import Any, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.cinder.messages import DRIVER_FAILED, NO_BACKEND
 from orchestrator.simulated.cinder.pages import listing
 from orchestrator.simulated.http import ApiError, Request, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import Call, Caller, new_id, precise_timestamp
 from orchestrator.simulated.state import Table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.json_types import JsonObject
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import precise_timestamp
 from orchestrator.simulated.state import Table
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.designate.changes import Changes
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import Call, new_id, precise_timestamp
 from orchestrator.simulated.state import Table
 

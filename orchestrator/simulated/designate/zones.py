@@ -6,9 +6,9 @@ import re
 import time
 from typing import Any, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.designate.changes import Changes
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import Call, new_id, precise_timestamp
 from orchestrator.simulated.state import Table
 

@@ -6,9 +6,9 @@ import hashlib
 import html
 from typing import Any, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.glance import downloads
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import Call, new_id, timestamp
 from orchestrator.simulated.state import Table
 

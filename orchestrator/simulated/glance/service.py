@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 from typing import Any, ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.glance.images import CONFLICT, METHODS, Images
 from orchestrator.simulated.http import REASONS, ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import LABEL, Call, Service
 
 SimulatedCloud = Any  # its module imports this module

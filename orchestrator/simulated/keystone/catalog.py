@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.keystone.family import CONFLICT, Family
 from orchestrator.simulated.service import new_hex
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 from typing import Any, Final
 
-from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonMapping, JsonObject
 from orchestrator.simulated.keystone.family import CONFLICT, forbid, listing
 from orchestrator.simulated.service import Call, new_hex
 from orchestrator.simulated.state import Table

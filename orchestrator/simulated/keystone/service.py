@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import Request, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.keystone.assignments import Assignments
 from orchestrator.simulated.keystone.catalog import Endpoints, Regions, Services
 from orchestrator.simulated.keystone.delegations import Delegations

@@ -10,8 +10,8 @@ import secrets
 import time
 from typing import Any, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Request, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.keystone.entities import PASSWORDS
 from orchestrator.simulated.service import UNAUTHENTICATED, Call, Caller
 from orchestrator.simulated.state import Table

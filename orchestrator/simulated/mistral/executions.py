@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import yaml
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import Call, new_id, precise_timestamp
 from orchestrator.simulated.state import Table
 

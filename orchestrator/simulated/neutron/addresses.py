@@ -6,8 +6,8 @@ import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.simulated.http import ApiError
+from orchestrator.simulated.json_types import JsonMapping, JsonObject
 from orchestrator.simulated.neutron.fields import bad_request
 
 Neutron = Any  # its module imports this module

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import Call
 
 REQUIRED: Final = object()

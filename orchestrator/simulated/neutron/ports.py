@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.neutron.addresses import Addresses
 from orchestrator.simulated.neutron.family import Family
 from orchestrator.simulated.neutron.fields import REQUIRED, Field, invalid_input

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 from uuid import NAMESPACE_OID, uuid5
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Handler, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.neutron.family import Family
 from orchestrator.simulated.neutron.fields import Field, bad_request
 from orchestrator.simulated.service import Call, new_id

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, ClassVar
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.neutron.family import Family
 from orchestrator.simulated.neutron.fields import Field
 from orchestrator.simulated.service import Call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from orchestrator.json_types import JsonObject
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.neutron.family import Family
 from orchestrator.simulated.neutron.fields import REQUIRED, Field
 from orchestrator.simulated.service import Call, new_id

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 from typing import ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.neutron.family import Family
 from orchestrator.simulated.neutron.fields import REQUIRED, Field, bad_request, invalid_input
 from orchestrator.simulated.service import Call

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.neutron.family import Family
 from orchestrator.simulated.neutron.fields import REQUIRED, Field
 from orchestrator.simulated.service import Call

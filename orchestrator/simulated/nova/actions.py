@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import Call, timestamp
 
 Nova = Any  # its module imports this module

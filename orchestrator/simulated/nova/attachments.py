@@ -5,8 +5,8 @@ from __future__ import annotations
 import string
 from typing import Any
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import Call, precise_timestamp
 
 Nova = Any  # its module imports this module

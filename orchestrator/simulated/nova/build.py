@@ -9,8 +9,8 @@ import string
 import time
 from typing import Any, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.nova.pages import links_of
 from orchestrator.simulated.service import Call, new_id, precise_timestamp, timestamp
 

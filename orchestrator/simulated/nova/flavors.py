@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.nova.pages import links_of, listing
 from orchestrator.simulated.service import Call, new_id
 from orchestrator.simulated.state import Table

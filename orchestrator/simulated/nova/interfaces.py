@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.faults import ActionFault
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.nova.view import HOST
 from orchestrator.simulated.service import Call
 

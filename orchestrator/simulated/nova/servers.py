@@ -8,8 +8,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.nova.interfaces import FREE
 from orchestrator.simulated.nova.pages import links_of, page_of
 from orchestrator.simulated.nova.view import server_view, status_of

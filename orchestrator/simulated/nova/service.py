@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Request, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.nova.actions import Actions
 from orchestrator.simulated.nova.aggregates import Aggregates
 from orchestrator.simulated.nova.attachments import Attachments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from orchestrator.json_types import JsonObject
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.nova.pages import links_of
 from orchestrator.simulated.service import Call
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.neutron.fields import only_fields, page
 from orchestrator.simulated.service import Call, new_id, project_of, timestamp
 from orchestrator.simulated.state import Table

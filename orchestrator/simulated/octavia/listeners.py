@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.octavia.family import (
     ADMIN_STATE_UP,
     DESCRIPTION,

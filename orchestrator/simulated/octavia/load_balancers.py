@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.octavia.family import (
     ADMIN_STATE_UP,
     DESCRIPTION,

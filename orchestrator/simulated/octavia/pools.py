@@ -6,8 +6,8 @@ import ipaddress
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.octavia.family import (
     ADMIN_STATE_UP,
     DESCRIPTION,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.octavia.family import Family
 from orchestrator.simulated.service import Call
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Request, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.octavia.catalog import FlavorProfiles, Flavors, Quotas, ZoneProfiles, Zones
 from orchestrator.simulated.octavia.family import PARENT, ROOT
 from orchestrator.simulated.octavia.listeners import Listeners, Policies, Rules

@@ -8,8 +8,8 @@ import base64
 import hashlib
 from typing import Any, ClassVar, Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import REASONS, ApiError, Request, Response
+from orchestrator.simulated.json_types import JsonObject
 from orchestrator.simulated.service import LABEL, Call, Service, precise_timestamp
 from orchestrator.simulated.state import Table
 from orchestrator.simulated.swift.temporary_urls import check_signature, is_temporary

@@ -7,8 +7,8 @@ import hmac
 import time
 from typing import Final
 
-from orchestrator.json_types import JsonObject
 from orchestrator.simulated.http import ApiError, Request
+from orchestrator.simulated.json_types import JsonObject
 
 KEYS: Final = ("x-account-meta-temp-url-key", "x-account-meta-temp-url-key-2")
 DIGESTS: Final = {64: hashlib.sha256, 128: hashlib.sha512}  # by the length of a signature
