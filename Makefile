@@ -6,6 +6,9 @@ STAMP := $(VENV)/.installed
 RUNTIME := $(VENV)/.runtime
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q
 PYTEST := $(BIN)/python -m pytest
+# The packages of this repository, installed from the checkout.
+OWN := $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
+INSTALL_OWN = $(PIP) --no-compile --no-deps --no-build-isolation $(OWN:%=-e %) -e .
 
 # Number of test processes: twice the number of cores, because half of the tests wait for servers. Each process starts its own
 # PostgreSQL and Valkey.
@@ -17,7 +20,7 @@ FAST := tests/unit tests/golden tests/property tests/scenarios/stacks/test_creat
 	tests/scenarios/stacks/test_updates.py tests/scenarios/stacks/test_interrupted_updates.py \
 	tests/scenarios/children/test_nested_stacks.py tests/scenarios/reconcile \
 	tests/scenarios/signals/test_signals.py tests/scenarios/signals/test_signal_acceptance.py \
-	tests/integration/api/test_api_stacks.py tests/integration/api/test_api_stack_lists.py
+	tests/integration/api/test_api_stacks.py tests/integration/api/test_api_stack_lists.py packages
 
 # The tests start hundreds of Python processes. Without stored bytecode, each of them compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -29,19 +32,19 @@ help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 # Modules are compiled at the end, by all cores: pip uses one, and parallel tests would compile the same modules at the same time.
-$(STAMP): pyproject.toml requirements.lock
+$(STAMP): pyproject.toml $(OWN:%=%/pyproject.toml) requirements.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) --no-compile --require-hashes -r requirements.lock
-	@$(PIP) --no-compile --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib alembic api orchestrator tasks || true
+	@$(INSTALL_OWN)
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib alembic api orchestrator tasks $(OWN:%=%/src) || true
 	@touch $@ $(RUNTIME)
 
 # The packages that the server needs, without the packages for development. --no-compile: modules are compiled on first use,
 # because most are never imported.
-$(RUNTIME): pyproject.toml requirements-runtime.lock
+$(RUNTIME): pyproject.toml $(OWN:%=%/pyproject.toml) requirements-runtime.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) --no-compile --require-hashes -r requirements-runtime.lock
-	@$(PIP) --no-compile --no-deps --no-build-isolation -e .
+	@$(INSTALL_OWN)
 	@touch $@
 
 venv: $(STAMP)  ## create .venv from the committed lock file
@@ -128,15 +131,14 @@ schema-parity: $(STAMP)  ## compare the schemas of all types with Heat's: make s
 	@$(if $(HEAT_PYTHON),$(HEAT_PYTHON) -W ignore qa/schema_parity/heat_facts.py > qa/schema_parity/heat-27.0.1.json)
 	@$(BIN)/python -m qa.schema_parity
 
+# The packages of this repository are no entries: they are installed from the checkout.
+LOCK = $(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url $(foreach path,$(OWN),--no-emit-package $(notdir $(path)))
 lock: $(STAMP)  ## update all lock files from pyproject.toml
-	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --group dev --extra embedded --extra flower --extra notifications \
-		--extra openstack --output-file requirements.lock pyproject.toml
-	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --group build --extra embedded --extra openstack \
-		--constraints requirements.lock --output-file requirements-runtime.lock pyproject.toml
-	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --extra flower --extra openstack \
-		--constraints requirements.lock --output-file requirements-image.lock pyproject.toml
-	@$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-annotate --group pyproject.toml:build \
-		--constraints requirements.lock --output-file requirements-build.lock
+	@$(LOCK) --group dev --extra embedded --extra flower --extra notifications --extra openstack --output-file requirements.lock pyproject.toml
+	@$(LOCK) --no-annotate --group build --extra embedded --extra openstack --constraints requirements.lock \
+		--output-file requirements-runtime.lock pyproject.toml
+	@$(LOCK) --no-annotate --extra flower --extra openstack --constraints requirements.lock --output-file requirements-image.lock pyproject.toml
+	@$(LOCK) --no-annotate --group pyproject.toml:build --constraints requirements.lock --output-file requirements-build.lock
 
 clean:  ## delete all files that the targets created
 	rm -rf $(VENV) build dist bench-results .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -24,8 +24,7 @@ from orchestrator import gc_policy
 from orchestrator.embedded.postgres import DATABASE, ROLE, Postgres
 from orchestrator.embedded.process import Child, Process, running
 from orchestrator.embedded.valkey import Valkey, connect
-from orchestrator.simulated.cloud import SimulatedCloud
-from orchestrator.simulated.server import LoopThread
+from simulated_openstack.cloud import SimulatedCloud, running_cloud
 from tests import template_cluster
 from tests.collection import rotation
 from tests.template_cluster import FAST_SETTINGS
@@ -188,9 +187,5 @@ def simulated_cloud() -> Iterator[SimulatedCloud]:
     `auth_url`, users `admin` and `demo` with `password`, project `demo`. Changes of state are complete at the
     next request. `faults.set({...})` scripts failures. Tests delete their objects and end the faults.
     """
-    thread = LoopThread()
-    cloud = SimulatedCloud()
-    thread.run(cloud.listen())
-    yield cloud
-    thread.run(cloud.close())
-    thread.stop()
+    with running_cloud() as cloud:
+        yield cloud

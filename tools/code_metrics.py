@@ -5,8 +5,9 @@
 
 Limits: 500 lines per module, 25 methods per class, 50 lines per function, 16 modules per folder.
 A folder with a module per public item (`MODULE_PER_ITEM`) may hold more. Tests only have the limit of lines.
-`CEILINGS` bounds the number of some mechanisms in the whole product. A change that needs a higher ceiling
-names the reason in its commit message; a change that removes one lowers the ceiling.
+`CEILINGS` bounds the number of some mechanisms in the product and the other distributions of the repository
+(`packages/`), and the lines of the product. A change that needs a higher ceiling names the reason in its
+commit message; a change that removes one lowers the ceiling.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import statistics
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -27,7 +28,9 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGES: Final = ("orchestrator", "api", "tasks")
-TESTS: Final = ("tests", "qa", "tools")
+OWN: Final = sorted(str(path.parent.relative_to(ROOT)) for path in ROOT.glob("packages/*/pyproject.toml"))
+DISTRIBUTIONS: Final = [f"{path}/src" for path in OWN]
+TESTS: Final = ("tests", "qa", "tools", *(f"{path}/tests" for path in OWN))
 MAX_MODULE_LINES: Final = 500
 MAX_METHODS: Final = 25
 MAX_FUNCTION_LINES: Final = 50
@@ -43,6 +46,7 @@ MODULE_PER_ITEM: Final = frozenset(
         "api/v1",
     }
 )
+LINES: Final = "lines"
 CEILINGS: Final = MappingProxyType(
     {
         "context variables and thread-locals": 16,
@@ -50,7 +54,7 @@ CEILINGS: Final = MappingProxyType(
         "constructions of the context of a verb": 15,
         "settings": 109,
         "commands": 59,
-        "lines": 135_200,
+        LINES: 122_000,
     }
 )
 CONTEXT_VARIABLES: Final = frozenset({"ContextVar", "local"})
@@ -147,7 +151,7 @@ def counters(product: list[Module]) -> dict[str, int]:
             for item in node.body
         ),
         "commands": calls["Entry"],
-        "lines": sum(module.lines for module in product),
+        LINES: sum(module.lines for module in product),
     }
 
 
@@ -156,11 +160,12 @@ def _name(called: ast.expr) -> str:
     return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
 
 
-def exceeded(product: list[Module]) -> Iterator[str]:
-    """Each ceiling that is exceeded."""
-    for mechanism, number in counters(product).items():
-        if number > CEILINGS[mechanism]:
-            yield f"{number} {mechanism}; the ceiling is {CEILINGS[mechanism]} (tools/code_metrics.py)"
+def exceeded(product: Mapping[str, int], distributions: Mapping[str, int]) -> Iterator[str]:
+    """Each ceiling that is exceeded, given the counters; the lines are those of the product."""
+    for mechanism, ceiling in CEILINGS.items():
+        number = product[mechanism] + (0 if mechanism == LINES else distributions[mechanism])
+        if number > ceiling:
+            yield f"{number} {mechanism}; the ceiling is {ceiling} (tools/code_metrics.py)"
 
 
 def docstring_lines(module: Module) -> int:
@@ -222,11 +227,15 @@ def main() -> int:
     parser.add_argument("--limits", action="store_true", help="print the violations only")
     options = parser.parse_args()
     gc.disable()  # the trees stay
-    product = modules()
+    product, distributions = modules(), modules(DISTRIBUTIONS)
     if not options.limits:
         for metric, value in table(product):
             sys.stdout.write(f"{value:>20}  {metric}\n")
-    found = [*violations(product), *exceeded(product), *long_modules(modules(TESTS, parsed=False))]
+    found = [
+        *violations([*product, *distributions]),
+        *exceeded(counters(product), counters(distributions)),
+        *long_modules(modules(TESTS, parsed=False)),
+    ]
     for violation in found:
         sys.stdout.write(f"{violation}\n")
     return 1 if found else 0

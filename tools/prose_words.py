@@ -27,7 +27,7 @@ DIALECT = frozenset({
 # fmt: on
 LIMIT_PER_THOUSAND = 5.0
 MIN_WORDS = 100  # below this a single hit exceeds the limit: reported, not judged
-ROOTS = ("orchestrator", "api", "tasks", "alembic", "tests", "qa", "tools")
+ROOTS = ("orchestrator", "api", "tasks", "alembic", "packages", "tests", "qa", "tools")
 DOCUMENTS = ("docs", "examples", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 WORD = re.compile(r"[A-Za-z]+(?:'[a-z]+)?")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)

@@ -18,6 +18,7 @@ from orchestrator.embedded.process import Child
 from orchestrator.errors import Misconfigured
 
 SIMULATED: Final = "simulated"
+PROGRAM: Final = "simulated_openstack"  # a distribution of its own; only started, never imported
 PASSWORD_FILE: Final = "password"  # noqa: S105 - the name of a file
 OBJECTS_FILE: Final = "objects.sqlite"
 PASSWORD_BYTES: Final = 16
@@ -77,8 +78,13 @@ def settings_of(port: int, password: str) -> dict[str, Any]:
     """Return the settings with which API and workers use the simulated cloud.
 
     Raises:
-        Misconfigured: the clients of OpenStack are not installed.
+        Misconfigured: the simulated cloud or the clients of OpenStack are not installed.
     """
+    if find_spec(PROGRAM) is None:
+        raise Misconfigured(
+            "the simulated cloud is not installed: run pip install ./packages/simulated-openstack in the"
+            " repository of stack-orchestrator"
+        )
     if find_spec("openstack") is None or find_spec("keystonemiddleware") is None:
         raise Misconfigured(
             "the clients of OpenStack are not installed: pip install 'stack-orchestrator[openstack]'"
@@ -115,7 +121,7 @@ def child(port: int, root: Path, orchestration_url: str) -> Child:
     options = (*paths, "--orchestration-url", orchestration_url)
     return Child(
         name="simulated-cloud",
-        argv=(sys.executable, "-m", "orchestrator.simulated", "--port", str(port), *options),
+        argv=(sys.executable, "-m", PROGRAM, "serve", "--port", str(port), *options),
         env=dict(os.environ),
         cwd=root / "run",
         ready=lambda _pid: is_healthy(auth_url(port), PROBE_SECONDS),

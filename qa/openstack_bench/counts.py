@@ -8,7 +8,7 @@ from typing import Final
 
 import httpx
 
-from orchestrator.simulated import request_counts
+from simulated_openstack import request_counts
 
 LINE: Final = re.compile(
     r"^orchestrator_provider_request_duration_seconds_count\{(?P<labels>[^}]*)\} (?P<value>\S+)", re.MULTILINE

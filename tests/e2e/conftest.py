@@ -39,16 +39,25 @@ def start_up() -> Iterator[Callable[..., Up]]:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from the tree with the tools at hand."""
     place = tmp_path_factory.mktemp("wheel")
-    build = (sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(place), str(TREE))
+    return built(TREE, place)
+
+
+def built(tree: Path, place: Path) -> Path:
+    """Build the wheel of a tree in an empty folder."""
+    build = (sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(place), str(tree))
     done = subprocess.run(build, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    (built,) = place.glob("*.whl")
-    return built
+    (wheel,) = place.glob("*.whl")
+    return wheel
 
 
 @pytest.fixture(scope="session")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel in it and, later in its path, the dependencies the tests run with."""
+    """An environment with the wheel, those of `packages/` and, later in its path, the dependencies that the
+    tests run with.
+    """
+    trees = [path.parent for path in TREE.glob("packages/*/pyproject.toml")]
+    own = [built(tree, tmp_path_factory.mktemp("own")) for tree in trees]
     place = tmp_path_factory.mktemp("installed") / "venv"
     venv.create(place, with_pip=False)
     (packages,) = place.glob("lib/python3*/site-packages")
@@ -60,7 +69,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         str(place / "bin" / "python"),
         "--disable-pip-version-check",
     )
-    subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", str(wheel)], check=True)
+    subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", str(wheel), *map(str, own)], check=True)
     # A plain path entry: the editable install next to the dependencies does not take effect through it.
     (packages / "dependencies.pth").write_text(f"{Path(httpx.__file__).parents[1]}\n")
     return place

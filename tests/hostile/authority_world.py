@@ -8,8 +8,8 @@ from typing import Any, Final
 import pytest
 
 from orchestrator.clients.keystone.delegation import keystone_session
-from orchestrator.simulated.cloud import SimulatedCloud
 from qa.acceptance.installation import open_cloud
+from simulated_openstack.cloud import SimulatedCloud
 from tests.openstack.stacks.callers import Callers
 from tests.openstack.stacks.cloud_world import CloudWorld
 from tests.scenarios.warm_database import Kept, keep

@@ -17,7 +17,7 @@ from orchestrator.operations.maintenance.purge import Policy, count_purgeable, p
 from orchestrator.security import ended_sessions
 from orchestrator.security.password_file import hash_password
 from orchestrator.security.tokens import create_token
-from orchestrator.simulated.cloud import SimulatedCloud
+from simulated_openstack.cloud import SimulatedCloud
 from tests.integration.api_world import Client, World, project, world
 from tests.integration.console.console_world import Browser
 

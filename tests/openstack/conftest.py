@@ -15,8 +15,8 @@ import pytest
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.networking.load_balancing import LOAD_BALANCERS
 from orchestrator.errors import ProviderError
-from orchestrator.simulated.cloud import SimulatedCloud
 from qa.acceptance.installation import open_cloud, variables_of, wait_for_backends
+from simulated_openstack.cloud import SimulatedCloud
 from tests.openstack.driver import Driver
 
 DIRECTORY = os.environ.get("OPENSTACK_DIR", "")

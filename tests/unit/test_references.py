@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("orchestrator", "api", "tasks", "alembic")
+PRODUCT = ("orchestrator", "api", "tasks", "alembic", "packages")
 PACKAGES = (*PRODUCT, "tests", "qa", "tools")
 INTERNALS = ROOT / "docs" / "internals"
 FOREIGN = re.compile(r"(?<![\w/.-])(?:spec/[\w-]+\.md|(?:PROTOCOL|DESIGN|STYLE|DEPENDENCIES)\.md)")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import ProviderConflict, ProviderError
-from orchestrator.simulated.cloud import SimulatedCloud
+from simulated_openstack.cloud import SimulatedCloud
 from tests.openstack.conftest import DIRECTORY
 from tests.openstack.driver import Driver
 from tests.openstack.network.ground import lives

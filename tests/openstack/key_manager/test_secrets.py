@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.clients.openstack.platform_services.key_manager import CONTAINERS, ORDERS, SECRETS
 from orchestrator.lookups.kinds import LookupFault, look_up
-from orchestrator.simulated.cloud import SimulatedCloud
+from simulated_openstack.cloud import SimulatedCloud
 from tests.openstack.conftest import DIRECTORY
 from tests.openstack.driver import Driver
 from tests.openstack.network.ground import lives

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import orjson
 
-from orchestrator.simulated.cloud import SimulatedCloud
+from simulated_openstack.cloud import SimulatedCloud
 from tests.openstack.observation.damage import ATTACHMENT, PORT, SERVER
 from tests.openstack.observation.ledger import Ledger, Target
 from tests.openstack.observation.places import Place, place_of

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from orchestrator.simulated.cloud import SimulatedCloud
-from orchestrator.simulated.server import LoopThread
 from qa.acceptance.installation import open_cloud
+from simulated_openstack.cloud import SimulatedCloud
+from simulated_openstack.server import LoopThread
 from tests.openstack.conftest import DIRECTORY
 from tests.openstack.observation.observed_world import ObservedWorld
 from tests.openstack.stacks.conftest import kept_stacks  # noqa: F401 - a fixture

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from orchestrator.json_types import JsonObject
-from orchestrator.simulated.cloud import SimulatedCloud
+from simulated_openstack.cloud import SimulatedCloud
 
 
 class Damage(NamedTuple):

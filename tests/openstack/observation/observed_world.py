@@ -11,8 +11,8 @@ from orchestrator.operations.context import Body
 from orchestrator.operations.observation import repair_requests, rules
 from orchestrator.operations.observation.healing import repair_due_faults
 from orchestrator.security.encryption import Cipher
-from orchestrator.simulated.cloud import SimulatedCloud
 from orchestrator.store.observation import counts, groups, repairs
+from simulated_openstack.cloud import SimulatedCloud
 from tests.openstack.stacks.cloud_world import CloudWorld
 
 LISTS: Final = ("/servers/detail$", "/v2.0/[a-z-]+$", "/volumes/detail$")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.simulated.cloud import SimulatedCloud
+from simulated_openstack.cloud import SimulatedCloud
 from tests.openstack.observation.damage import ATTACHMENT, PORT, SERVER, VOLUME
 from tests.openstack.observation.ledger import Target
 

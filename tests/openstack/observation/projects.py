@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from orchestrator.simulated.cloud import SimulatedCloud
-from orchestrator.simulated.keystone.entities import DEFAULT_DOMAIN
+from simulated_openstack.cloud import SimulatedCloud
+from simulated_openstack.keystone.entities import DEFAULT_DOMAIN
 
 MANY: Final = 1_000_000
 NETWORK: Final = ("network", "subnet", "port", "security_group", "security_group_rule")

@@ -20,8 +20,8 @@ import orjson
 import pytest
 
 from orchestrator.security.encryption import Cipher, new_key
-from orchestrator.simulated.cloud import SimulatedCloud
 from qa.acceptance.installation import open_cloud
+from simulated_openstack.cloud import SimulatedCloud
 from tests.openstack.observation import fleet
 from tests.openstack.observation.cloud_state import CloudState
 from tests.openstack.observation.copies import Prototype, objects_of

@@ -15,7 +15,7 @@ from orchestrator.embedded.simulated_cloud import settings_of
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.keystone.delegated_credentials import credential_reaper
 from orchestrator.security.keystone import caller_of
-from orchestrator.simulated.cloud import SimulatedCloud
+from simulated_openstack.cloud import SimulatedCloud
 from tests.scenarios import clock
 from tests.scenarios.fake_cloud import Crash
 from tests.scenarios.world import HOUR, World

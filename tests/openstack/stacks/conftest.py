@@ -9,8 +9,8 @@ import pytest
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.session.session_transport import SessionTransport
 from orchestrator.clients.openstack.transport import Answer, Request
-from orchestrator.simulated.cloud import SimulatedCloud
 from qa.acceptance.installation import open_cloud
+from simulated_openstack.cloud import SimulatedCloud
 from tests.openstack.conftest import DIRECTORY
 from tests.openstack.stacks.cloud_world import CloudWorld
 from tests.openstack.stacks.requests import Requests

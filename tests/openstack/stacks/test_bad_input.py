@@ -16,7 +16,7 @@ from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.networking.network import NETWORKS
 from orchestrator.errors import InvalidTemplate, OrchestratorError
 from orchestrator.resources.openstack.nova.server import state
-from orchestrator.simulated.cloud import SimulatedCloud
+from simulated_openstack.cloud import SimulatedCloud
 from tests.openstack.stacks.cloud_world import CloudWorld
 from tests.openstack.stacks.templates import of, ref
 from tests.scenarios.warm_database import Kept

@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.errors import ProviderConflict
 from orchestrator.lookups.kinds import LookupFault, look_up
-from orchestrator.simulated.cloud import SimulatedCloud
+from simulated_openstack.cloud import SimulatedCloud
 from tests.openstack.conftest import DIRECTORY
 from tests.openstack.driver import Driver
 

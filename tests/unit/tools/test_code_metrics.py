@@ -66,11 +66,20 @@ ctx, commands = base.Context(""), Entry("")
         "commands": 1,
         "lines": 7,
     }
-    assert list(exceeded([module])) == []
+    own, others = counters([module]), counters([])
+    assert list(exceeded(own, others)) == []
+    assert list(exceeded(others, own)) == []
     many = Module(module.path, source, ast.parse("\n".join(f"local({n})" for n in range(100))))
-    assert [fault.partition(";")[0] for fault in exceeded([many])] == [
-        "100 context variables and thread-locals"
-    ]
+    for pair in ((counters([many]), others), (others, counters([many]))):
+        assert [fault.partition(";")[0] for fault in exceeded(*pair)] == [
+            "100 context variables and thread-locals"
+        ]
+
+
+def test_lines_of_other_distributions_do_not_count() -> None:
+    large = counters([Module(ROOT / "api" / "sample.py", "\n" * 1_000_000, ast.parse(""))])
+    assert len(list(exceeded(large, counters([])))) == 1
+    assert list(exceeded(counters([]), large)) == []
 
 
 def test_tests_have_the_limit_of_lines_only() -> None:

@@ -20,9 +20,9 @@ from orchestrator.resources.aws.route_table import RouteTable
 from orchestrator.resources.aws.route_table_association import SubnetRouteTableAssociation
 from orchestrator.resources.aws.subnet import Ec2Subnet
 from orchestrator.resources.aws.vpc import Vpc
-from orchestrator.simulated.cloud import SimulatedCloud
 from orchestrator.template.parse import Limits
 from orchestrator.template.template import load
+from simulated_openstack.cloud import SimulatedCloud
 from tests.openstack.driver import Driver
 
 pytestmark = pytest.mark.filterwarnings("ignore:The 'service_type' parameter")

@@ -1,0 +1,39 @@
+"""The service: its version document, its secrets, orders and containers."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from simulated_openstack.barbican.containers import Containers
+from simulated_openstack.barbican.orders import Orders
+from simulated_openstack.barbican.secrets import Secrets
+from simulated_openstack.http import REASONS, ApiError, Response
+from simulated_openstack.service import LABEL, Call, Service
+
+SimulatedCloud = Any  # its module imports this module
+
+
+class Barbican(Service):
+    """Secrets."""
+
+    name: ClassVar[str] = "barbican"
+    port_offset: ClassVar[int] = 9
+
+    def __init__(self, cloud: SimulatedCloud) -> None:
+        """Add all routes."""
+        super().__init__(cloud)
+        self.router.add("GET", "/", self._versions)
+        self.secrets = Secrets(self)
+        self.containers = Containers(self)
+        self.orders = Orders(self)
+
+    def error(self, error: ApiError) -> Response:
+        """Return the answer for an error."""
+        title = REASONS.get(error.status, "Error")
+        body = {"code": error.status, "title": title, "description": error.message}
+        return Response(error.status, body)
+
+    def _versions(self, call: Call) -> Response:
+        links = [{"href": f"{call.base}/v1/", "rel": "self"}]
+        version = {"id": "v1", "links": links, "status": "stable", "description": LABEL}
+        return Response(300, {"versions": {"values": [version]}})

@@ -1,0 +1,70 @@
+"""The service: its version documents and its families."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from simulated_openstack.http import Request, Response
+from simulated_openstack.json_types import JsonObject
+from simulated_openstack.keystone.assignments import Assignments
+from simulated_openstack.keystone.catalog import Endpoints, Regions, Services
+from simulated_openstack.keystone.delegations import Delegations
+from simulated_openstack.keystone.entities import Domains, Groups, Projects, Roles, Users
+from simulated_openstack.keystone.tokens import Tokens
+from simulated_openstack.service import LABEL, NOBODY, Call, Caller, Service
+
+SimulatedCloud = Any  # its module imports this module
+
+
+class Keystone(Service):
+    """Identity: tokens, users, projects, roles, trusts, the catalog."""
+
+    name: ClassVar[str] = "keystone"
+    port_offset: ClassVar[int] = 0
+    public_paths: ClassVar[frozenset[str]] = frozenset({"/", "/v3"})
+
+    def __init__(self, cloud: SimulatedCloud) -> None:
+        """Add all routes."""
+        super().__init__(cloud)
+        self.router.add("GET", "/", self._versions)
+        self.router.add("GET", "/v3", self._version)
+        self.domains = Domains(self)
+        self.projects = Projects(self)
+        self.roles = Roles(self)
+        self.users = Users(self)
+        self.groups = Groups(self)
+        self.assignments = Assignments(self)
+        self.services = Services(self)
+        self.regions = Regions(self)
+        self.endpoints = Endpoints(self)
+        self.delegations = Delegations(self)
+        self.tokens = Tokens(self)
+
+    def link(self, path: str) -> str:
+        """Return the URL of a path of the API."""
+        return f"{self.base}/v3{path}"
+
+    def caller(self, request: Request) -> Caller:
+        """Return the caller; a request for a token has none."""
+        if request.method == "POST" and request.path == "/v3/auth/tokens":
+            return NOBODY
+        return super().caller(request)
+
+    def _versions(self, call: Call) -> Response:
+        del call
+        return Response(300, {"versions": {"values": [self._document()]}}, {"Location": self.link("/")})
+
+    def _version(self, call: Call) -> Response:
+        del call
+        return Response(200, {"version": self._document()})
+
+    def _document(self) -> JsonObject:
+        media = {"base": "application/json", "type": "application/vnd.openstack.identity-v3+json"}
+        return {
+            "id": "v3.14",
+            "status": "stable",
+            "updated": "2020-04-07T00:00:00Z",
+            "links": [{"rel": "self", "href": self.link("/")}],
+            "media-types": [media],
+            "description": LABEL,
+        }

@@ -1,0 +1,154 @@
+"""The service: its version documents and its families."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from simulated_openstack.http import ApiError, Request, Response
+from simulated_openstack.neutron.floating_ips import FloatingIps
+from simulated_openstack.neutron.networks import Networks
+from simulated_openstack.neutron.ports import Ports
+from simulated_openstack.neutron.qos import QosPolicies
+from simulated_openstack.neutron.quotas import Quotas
+from simulated_openstack.neutron.routers import Routers
+from simulated_openstack.neutron.security_groups import SecurityGroupRules, SecurityGroups
+from simulated_openstack.neutron.segments import MeteringLabelRules, MeteringLabels, Segments
+from simulated_openstack.neutron.sharing import AddressScopes, RbacPolicies, SubnetPools
+from simulated_openstack.neutron.subnets import Subnets
+from simulated_openstack.neutron.trunks import Trunks
+from simulated_openstack.service import LABEL, Call, Caller, Service
+
+SimulatedCloud = Any  # its module imports this module
+
+EXTENSIONS = (
+    *(
+        "agent",
+        "address-scope",
+        "allowed-address-pairs",
+        "availability_zone",
+        "dhcp_agent_scheduler",
+        "dns-integration",
+    ),
+    *(
+        "external-net",
+        "extra_dhcp_opt",
+        "extraroute",
+        "extraroute-atomic",
+        "ext-gw-mode",
+        "floating-ip-port-forwarding",
+    ),
+    *(
+        "l3_agent_scheduler",
+        "metering",
+        "multi-provider",
+        "net-mtu",
+        "pagination",
+        "port-security",
+        "provider",
+        "qos",
+    ),
+    *(
+        "quotas",
+        "rbac-policies",
+        "router",
+        "security-group",
+        "segment",
+        "sorting",
+        "standard-attr-description",
+    ),
+    *(
+        "standard-attr-tag",
+        "standard-attr-timestamp",
+        "standard-attr-revisions",
+        "revision-if-match",
+        "stateful-security-group",
+    ),
+    *("subnet_allocation", "trunk", "trunk-details", "binding", "dvr", "l3-ha"),
+)
+
+
+class Neutron(Service):
+    """Networking."""
+
+    name: ClassVar[str] = "neutron"
+    port_offset: ClassVar[int] = 4
+
+    def __init__(self, cloud: SimulatedCloud) -> None:
+        """Add all routes."""
+        super().__init__(cloud)
+        add = self.router.add
+        add("GET", "/", self._versions)
+        add("GET", "/v2.0", self._version)
+        add("GET", "/v2.0/extensions", self._extensions)
+        add("GET", "/v2.0/extensions/{alias}", self._extension)
+        add("GET", "/v2.0/agents", self._agents)
+        add("GET", "/v2.0/availability_zones", self._zones)
+        self.quotas = Quotas(self)
+        self.networks = Networks(self)
+        self.subnets = Subnets(self)
+        self.security_groups = SecurityGroups(self)
+        self.security_group_rules = SecurityGroupRules(self)
+        self.qos_policies = QosPolicies(self)
+        self.trunks = Trunks(self)
+        self.rbac_policies = RbacPolicies(self)
+        self.address_scopes = AddressScopes(self)
+        self.subnet_pools = SubnetPools(self)
+        self.segments = Segments(self)
+        self.metering_labels = MeteringLabels(self)
+        self.metering_label_rules = MeteringLabelRules(self)
+        self.ports = Ports(self)
+        self.routers = Routers(self)
+        self.floating_ips = FloatingIps(self)
+
+    def error(self, error: ApiError) -> Response:
+        """Return the answer for an error."""
+        if error.status == 401:
+            return super().error(error)
+        return Response(
+            error.status, {"NeutronError": {"type": error.kind, "message": error.message, "detail": ""}}
+        )
+
+    def check_caller(self, request: Request, caller: Caller) -> None:
+        """Refuse callers without a role that may read."""
+        if request.method != "GET" and not caller.roles & {"admin", "member", "manager"}:
+            raise ApiError(403, "rule is disallowed by policy", "PolicyNotAuthorized")
+
+    def _versions(self, call: Call) -> Response:
+        links = [{"rel": "self", "href": f"{call.base}/v2.0/"}]
+        version = {"id": "v2.0", "status": "CURRENT", "links": links, "description": LABEL}
+        return Response(200, {"versions": [version]})
+
+    def _version(self, call: Call) -> Response:
+        names = ("networks", "subnets", "ports", "routers", "floatingips", "security-groups")
+        resources = [
+            {
+                "name": name[:-1],
+                "collection": name,
+                "links": [{"rel": "self", "href": f"{call.base}/v2.0/{name}"}],
+            }
+            for name in names
+        ]
+        return Response(200, {"resources": resources})
+
+    def _extensions(self, call: Call) -> Response:
+        del call
+        return Response(200, {"extensions": [_extension(alias) for alias in EXTENSIONS]})
+
+    def _extension(self, call: Call, alias: str) -> Response:
+        del call
+        if alias not in EXTENSIONS:
+            raise ApiError(404, "The resource could not be found.", "HTTPNotFound")
+        return Response(200, {"extension": _extension(alias)})
+
+    def _agents(self, call: Call) -> Response:
+        del call
+        return Response(200, {"agents": []})
+
+    def _zones(self, call: Call) -> Response:
+        del call
+        return Response(200, {"availability_zones": []})
+
+
+def _extension(alias: str) -> dict[str, object]:
+    updated = "2012-01-01T10:00:00-00:00"
+    return {"alias": alias, "name": alias, "description": LABEL, "updated": updated, "links": []}

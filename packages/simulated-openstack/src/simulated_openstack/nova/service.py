@@ -1,0 +1,131 @@
+"""The service: its version documents, its errors and its families."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from simulated_openstack.http import ApiError, Request, Response
+from simulated_openstack.json_types import JsonObject
+from simulated_openstack.nova.actions import Actions
+from simulated_openstack.nova.aggregates import Aggregates
+from simulated_openstack.nova.attachments import Attachments
+from simulated_openstack.nova.build import Build
+from simulated_openstack.nova.flavors import Flavors
+from simulated_openstack.nova.interfaces import Interfaces
+from simulated_openstack.nova.keys import KeyPairs, ServerGroups
+from simulated_openstack.nova.labels import Labels
+from simulated_openstack.nova.quotas import Quotas
+from simulated_openstack.nova.servers import Servers
+from simulated_openstack.service import LABEL, NO_PAGE, Call, Service
+
+SimulatedCloud = Any  # its module imports this module
+LATEST: Final = (2, 104)
+KINDS: Final = {
+    400: "badRequest",
+    403: "forbidden",
+    404: "itemNotFound",
+    405: "badMethod",
+    409: "conflictingRequest",
+    413: "overLimit",
+}
+
+
+class Nova(Service):
+    """Compute."""
+
+    name: ClassVar[str] = "nova"
+    port_offset: ClassVar[int] = 3
+    public_paths: ClassVar[frozenset[str]] = frozenset({"/", "/v2.1"})
+
+    def __init__(self, cloud: SimulatedCloud) -> None:
+        """Add all routes."""
+        super().__init__(cloud)
+        self.router.add("GET", "/", self._versions)
+        self.router.add("GET", "/v2.1", self._version)
+        self.router.add("GET", "/v2.1/extensions", self._extensions)
+        self.quotas = Quotas(self)
+        self.flavors = Flavors(self)
+        self.keys = KeyPairs(self)
+        self.groups = ServerGroups(self)
+        self.aggregates = Aggregates(self)
+        self.servers = Servers(self)
+        self.labels = Labels(self)
+        self.actions = Actions(self)
+        self.interfaces = Interfaces(self)
+        self.attachments = Attachments(self)
+        self.build = Build(self)
+
+    def answer(self, request: Request) -> Response:
+        """Handle a request, and name the microversion in its answer."""
+        response = super().answer(request)
+        if request.path == "/" or response.status in (401, 406):
+            return response
+        major, minor = self.version_of(request)
+        version = f"{major}.{minor}"
+        response.headers |= {
+            "OpenStack-API-Version": f"compute {version}",
+            "X-OpenStack-Nova-API-Version": version,
+            "Vary": "OpenStack-API-Version, X-OpenStack-Nova-API-Version",
+            "x-compute-request-id": response.headers["x-openstack-request-id"],
+        }
+        return response
+
+    def error(self, error: ApiError) -> Response:
+        """Return the answer for an error."""
+        if error.status == 401:
+            return super().error(error)
+        kind = KINDS.get(error.status, "computeFault")
+        return Response(error.status, {kind: {"code": error.status, "message": error.message}})
+
+    def version_of(self, request: Request) -> tuple[int, int]:
+        """Return the microversion of a request, 2.1 by default."""
+        text = request.headers.get("x-openstack-nova-api-version", "2.1")
+        words = request.headers.get("openstack-api-version", "").split()
+        if len(words) == 2 and words[0] == "compute":
+            text = words[1]
+        if text == "latest":
+            return LATEST
+        major, _, minor = text.partition(".")
+        version = (int(major), int(minor or 0))
+        if not (2, 1) <= version <= LATEST:
+            text = f"Version {text} is not supported by the API. Minimum is 2.1 and maximum is 2.104."
+            raise ApiError(406, text)
+        return version
+
+    def no_route(self, request: Request) -> Response:
+        """Return the answer for an unknown path: a page of HTML."""
+        if any(self.router.methods(request.path)):
+            return super().no_route(request)
+        return Response(404, NO_PAGE, {"Content-Type": "text/html; charset=UTF-8"})
+
+    def _versions(self, call: Call) -> Response:
+        old = self._document(call, "v2.0", "DEPRECATED", "2025-07-04T12:00:00Z", "v2")
+        return Response(200, {"versions": [old | {"version": "", "min_version": ""}, self._current(call)]})
+
+    def _version(self, call: Call) -> Response:
+        media = {
+            "base": "application/json",
+            "type": "application/vnd.openstack.compute+json;version=2.1",
+        }
+        described = {"rel": "describedby", "type": "text/html", "href": "http://docs.openstack.org/"}
+        current = self._current(call)
+        links = [*current["links"], described]
+        return Response(200, {"version": {**current, "links": links, "media-types": [media]}})
+
+    def _current(self, call: Call) -> JsonObject:
+        return self._document(call, "v2.1", "CURRENT", "2013-07-23T11:33:21Z", "v2.1")
+
+    def _document(self, call: Call, id_: str, status: str, updated: str, path: str) -> JsonObject:
+        return {
+            "id": id_,
+            "status": status,
+            "version": "2.104",
+            "min_version": "2.1",
+            "updated": updated,
+            "links": [{"rel": "self", "href": f"{call.base}/{path}/"}],
+            "description": LABEL,
+        }
+
+    def _extensions(self, call: Call) -> Response:
+        del call
+        return Response(200, {"extensions": []})

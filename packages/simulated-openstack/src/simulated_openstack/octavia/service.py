@@ -1,0 +1,95 @@
+"""The service: its version document and its families."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+from simulated_openstack.http import ApiError, Request, Response
+from simulated_openstack.json_types import JsonObject
+from simulated_openstack.octavia.catalog import FlavorProfiles, Flavors, Quotas, ZoneProfiles, Zones
+from simulated_openstack.octavia.family import PARENT, ROOT
+from simulated_openstack.octavia.listeners import Listeners, Policies, Rules
+from simulated_openstack.octavia.load_balancers import PROVIDERS, LoadBalancers
+from simulated_openstack.octavia.pools import Members, Monitors, Pools
+from simulated_openstack.octavia.provisioning import Part, Provisioning
+from simulated_openstack.service import LABEL, Call, Service
+
+SimulatedCloud = Any  # its module imports this module
+
+ALIAS: Final = "/v2.0"
+NEWEST: Final = 29  # minor version
+
+
+class Octavia(Service):
+    """Load balancing."""
+
+    name: ClassVar[str] = "octavia"
+    port_offset: ClassVar[int] = 6
+
+    def __init__(self, cloud: SimulatedCloud) -> None:
+        """Add all routes."""
+        super().__init__(cloud)
+        add = self.router.add
+        add("GET", "/", self._versions)
+        add("GET", "/v2", self._name)
+        add("GET", f"{ROOT}/providers", self._providers)
+        self.provisioning = Provisioning(self)
+        self.quotas = Quotas(self)
+        self.flavor_profiles = FlavorProfiles(self)
+        self.flavors = Flavors(self)
+        self.zone_profiles = ZoneProfiles(self)
+        self.zones = Zones(self)
+        self.load_balancers = LoadBalancers(self)
+        self.listeners = Listeners(self)
+        self.pools = Pools(self)
+        self.members = Members(self)
+        self.monitors = Monitors(self)
+        self.policies = Policies(self)
+        self.rules = Rules(self)
+        # Every part comes after those that contain it.
+        self.parts: tuple[Part, ...] = (
+            *(self.load_balancers, self.listeners, self.pools, self.members, self.monitors),
+            *(self.policies, self.rules),
+        )
+
+    def answer(self, request: Request) -> Response:
+        """Handle a request; `/v2.0`, which openstacksdk uses, is another name of `/v2`."""
+        if request.target.startswith(ALIAS):
+            request = replace(request, target="/v2" + request.target.removeprefix(ALIAS))
+        return super().answer(request)
+
+    def error(self, error: ApiError) -> Response:
+        """Return the answer for an error."""
+        if error.status == 401:
+            return super().error(error)
+        if error.kind == PARENT:
+            body: JsonObject = {"title": "Bad Request", "code": error.status, "description": error.message}
+            return Response(error.status, body)
+        code = "Server" if error.status >= 500 else "Client"
+        body = {"faultcode": code, "faultstring": error.message, "debuginfo": None}
+        return Response(error.status, body)
+
+    def _versions(self, call: Call) -> Response:
+        links = [{"rel": "self", "href": f"{call.base}/v2"}]
+        versions = [
+            {
+                "id": f"v2.{minor}",
+                "status": "CURRENT" if minor == NEWEST else "SUPPORTED",
+                "updated": "2024-10-15T00:00:00Z",
+                "links": links,
+                "description": LABEL,
+            }
+            for minor in range(NEWEST + 1)
+        ]
+        return Response(200, {"versions": versions})
+
+    def _name(self, call: Call) -> Response:
+        """Return the name of the version, which is no description of it."""
+        del call
+        return Response(200, "v2")
+
+    def _providers(self, call: Call) -> Response:
+        del call
+        providers = [{"name": name, "description": LABEL} for name in PROVIDERS]
+        return Response(200, {"providers": providers})
