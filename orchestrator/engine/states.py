@@ -78,11 +78,6 @@ STATES_AT_WORK: Final = ("checking", "waiting", "paused")
 STATES_VISITED: Final = ("checking", "waiting")
 
 
-# Results of an observation beside operations after which the next update observes the object again.
-SUSPECT: Final = ("absent", "error", "changed", "recoverable")
-BROKEN: Final = ("absent", "error")  # those of them with an object that does not serve
-
-
 # Operations that a stack accepts in each state (docs/internals/design.md invariant 9), for information only:
 # each operation checks the state itself, and a test compares both in every state.
 

@@ -15,9 +15,11 @@ from typing import Final, Literal, NamedTuple
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
+from psycopg.types.json import Jsonb
 
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import ObservationMessage
+from orchestrator.engine.observation.repairs import Mark
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.visit_sql import VISIT_COLUMNS, VISIT_JOINS
 
@@ -27,6 +29,7 @@ Verdict = Literal["ready", "not-ready", "absent", "error"]
 WINDOW: Final = 16  # maximum number of resources of a pass that are being observed
 SLICE: Final = 500  # resources read at a time to select the next for observation
 SHOWN: Final = {"absent": "Observed absent", "error": "Observed in error"}  # verdicts with an event
+MARKS: Final = {"absent": Mark("MISSING", "recreate"), "error": Mark("FAILED", "replace")}
 
 # The event has no physical id: it is not an event of the stack's state (`traversals/queued_actions.py`).
 BEGIN = """
@@ -136,7 +139,7 @@ WHERE {shown}
 """
 RECORD_VERDICT = _RECORD.format(
     changes="""observed = %(verdict)s, observed_at = %(at)s, observed_reason = %(reason)s,
-        unreachable_since = NULL, unreachable_reason = NULL""",
+        repair = %(repair)s, unreachable_since = NULL, unreachable_reason = NULL""",
     shown="%(event)s::text IS NOT NULL",
 )
 RECORD_UNREACHABLE = _RECORD.format(
@@ -276,7 +279,9 @@ def postpone(db: Db, resource_id: int, seconds: float, *, tries: int) -> None:
 def record_verdict(db: Db, selected: Selected, verdict: Verdict, reason: str) -> None:
     """Write the verdict of a successful observation, with an event for an absent object or one in error."""
     event = f"{SHOWN[verdict]}: {reason}" if verdict in SHOWN else None
+    mark = MARKS.get(verdict)
     values = {**_fence(selected), "verdict": verdict, "reason": reason or None, "event": event}
+    values["repair"] = None if mark is None else Jsonb(mark.as_json())
     db.execute(RECORD_VERDICT, values)
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from orchestrator.engine.observation.repairs import Mark
 from orchestrator.engine.output_digests import is_early
-from orchestrator.engine.states import ACTS, SUSPECT
+from orchestrator.engine.states import ACTS
 from orchestrator.json_types import JsonMapping
 
 
@@ -64,7 +65,7 @@ class ResourceView(NamedTuple):
     deposed: bool = False
     suspended: bool = False
     marked_unhealthy: bool = False  # by a user, who is not contradicted
-    observed: str | None = None  # the last successful observation
+    repair: JsonMapping | None = None  # a mark: the repair that the visit carries out
     reachable_seconds: float | None = None  # since the operation was opened, and since the last outage
     step: str | None = None  # of the open operation, started last
     requested_seconds: float | None = None  # since the delete of the open operation was answered
@@ -73,8 +74,13 @@ class ResourceView(NamedTuple):
 
     @property
     def suspect(self) -> bool:
-        """Whether an observation beside operations found the object absent or in error."""
-        return self.observed in SUSPECT
+        """Whether an observation beside operations found that the object is to be repaired."""
+        return self.repair is not None
+
+    @property
+    def mark(self) -> Mark | None:
+        """Return the repair that the visit carries out."""
+        return None if self.repair is None else Mark.of(self.repair)
 
     @property
     def never_created(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from orchestrator.engine.observation.drift import ProvenState
 from orchestrator.engine.observation.policies import Mode
+from orchestrator.json_types import JsonMapping, JsonObject
 
 Action = Literal["update", "recover", "recreate", "replace"]
 ACTIONS: Final = get_args(Action)
@@ -50,6 +51,23 @@ class Fault(NamedTuple):
     external: bool = False
     recoverable: bool = False  # its type can repair the object, and has not tried it for this failure
     restricted: frozenset[str] = frozenset()  # `update`, `replace`: forbidden by the environment
+
+
+class Mark(NamedTuple):
+    """The repair that the next visit of a resource carries out (`resource.repair`)."""
+
+    cause: ProvenState
+    action: Action
+    properties: frozenset[str] = frozenset()  # to be corrected
+
+    @classmethod
+    def of(cls, stored: JsonMapping) -> Mark:
+        """Return the mark in a row."""
+        return cls(stored["cause"], stored["action"], frozenset(stored["properties"]))
+
+    def as_json(self) -> JsonObject:
+        """Return the mark as it is stored."""
+        return {"cause": self.cause, "action": self.action, "properties": sorted(self.properties)}
 
 
 class Circumstances(NamedTuple):

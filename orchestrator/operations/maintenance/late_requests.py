@@ -9,33 +9,31 @@ not drift, but an effect of our own request.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from orchestrator import metrics
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.observation.judgement import Evidence, judge, without_accepted
 from orchestrator.engine.observation.policies import accepts
-from orchestrator.engine.observation.repairs import Action, action_for, corrected, obstacle
+from orchestrator.engine.observation.repairs import Mark, action_for, corrected, obstacle
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
-from orchestrator.operations.observation.faults import observed_fault
+from orchestrator.operations.observation.faults import is_in_group, observed_fault
 from orchestrator.operations.observation.findings import evidence_of, full_context, recorded_values
 from orchestrator.operations.observation.healing import busy
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context.state import load_state
 from orchestrator.operations.runtime.circuit_breaker import GuardedType
 from orchestrator.resources.base import Context, Observation, ResourceType
-from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.store.connections.damaged_rows import DAMAGED, damage
 from orchestrator.store.maintenance import late_requests as store
 from orchestrator.store.maintenance.late_requests import Db, LateRequest
-from orchestrator.store.observation import convergence, repair_starts, repairs, rules, watched
-from orchestrator.store.observation.convergence import Mark
-from orchestrator.store.observation.drift import SEPARATOR
+from orchestrator.store.observation import marks, repair_starts, repairs, rules, watched
+from orchestrator.store.observation.marks import MarkRow
 from orchestrator.store.observation.repairs import StackState
 from orchestrator.store.observation.watched import VersionedVisit
 from orchestrator.store.traversals import traversals
@@ -44,16 +42,12 @@ log = logger()
 
 MAX_NAMES: Final = 5  # in a line of the log
 PURPOSE: Final = "correction after a late request"
-OBSERVED: Final[Mapping[Action | None, Literal["changed", "absent"]]] = {
-    "update": "changed",
-    "recreate": "absent",
-}
 
 
 class Correction(NamedTuple):
     """What a late request has changed: properties, or whether the object is suspended."""
 
-    mark: Mark | None = None
+    mark: MarkRow | None = None
     suspended: bool | None = None  # as it is, and should not be
 
 
@@ -153,7 +147,7 @@ def _wrongly_suspended(
 
 def _mark(
     engine: WorkerContext, db: Db, found: VersionedVisit, type_: ResourceType, seen: Observation
-) -> Mark | None:
+) -> MarkRow | None:
     """Return the mark of an object that differs from its resource; None if there is nothing to correct. An
     object in transition is compared as well: the update waits for the end of that.
     """
@@ -171,15 +165,16 @@ def _mark(
     if drift.state not in ("MODIFIED", "MISSING"):
         return None
     environment = repairs.stacks(db, [stack.id])[stack.id].environment
-    holders = rules.holders(db, {stack.id}).get(stack.id, ())
-    grouped = any(isinstance(engine.types.get(holder), GroupType) for holder in holders)
+    grouped = is_in_group(engine.types, rules.holders(db, {stack.id}).get(stack.id, ()))
     fault = observed_fault(visit, type_, recorded, drift, environment, grouped=grouped)
     action = action_for(fault)
-    if action not in OBSERVED or obstacle(fault, action) or (action == "recreate" and fault.holds_data):
+    if action is None or action not in ("update", "recreate") or obstacle(fault, action):
         return None  # left to the policies: a late request has replaced nothing
-    names = SEPARATOR.join(sorted(corrected(fault)))
+    if action == "recreate" and fault.holds_data:
+        return None
+    names = ", ".join(sorted(corrected(fault)))
     told = f"Correction ({action}): a request that was superseded has changed {names or 'the object'}"
-    return Mark(resource.id, found.version, OBSERVED[action], names or drift.reason, told)
+    return MarkRow(resource.id, found.version, Mark(drift.state, action, corrected(fault)), told)
 
 
 def _correct(
@@ -221,7 +216,7 @@ def _start(db: Db, root_id: int) -> Sequence[CheckMessage]:
 
 def _mark_row(db: Db, found: VersionedVisit, correction: Correction) -> Collection[int]:
     if correction.mark is not None:
-        return convergence.mark(db, [correction.mark])
+        return marks.mark(db, [correction.mark])
     return store.mark_suspended(db, found.visit.resource.id, found.version)
 
 

@@ -7,13 +7,14 @@ The repair is an UPDATE traversal of the current revision over the damaged resou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.observation.repairs import (
     Action,
+    Mark,
     action_for,
     corrected,
     is_restricted,
@@ -25,14 +26,12 @@ from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.observation.adoption_plan import adoption_plan
-from orchestrator.operations.observation.faults import observed_fault
+from orchestrator.operations.observation.faults import is_in_group, observed_fault
 from orchestrator.operations.observation.stack_survey import Survey, Surveyed, survey
 from orchestrator.operations.request_body import read_object
-from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.store.access import idempotency
-from orchestrator.store.observation import convergence, repair_starts, repairs, rules
-from orchestrator.store.observation.convergence import Mark
-from orchestrator.store.observation.drift import SEPARATOR
+from orchestrator.store.observation import marks, repair_starts, repairs, rules
+from orchestrator.store.observation.marks import MarkRow
 from orchestrator.store.observation.repairs import StackState
 from orchestrator.store.stacks.stacks import StackRow
 from orchestrator.store.traversals import traversals
@@ -44,7 +43,6 @@ ACTION: Final = "converge"
 OPTIONS: Final = frozenset({"plan", "adopt", "resources"})
 MAX_NAMES: Final = 5  # in an error
 MAX_RESOURCES: Final = 1_000  # named in a request
-OBSERVED: Final[Mapping[str, Any]] = {"MISSING": "absent", "FAILED": "error", "MODIFIED": "changed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +156,7 @@ def _deviations(context: OperationContext, deviating: Sequence[Surveyed]) -> lis
     ids = {one.visit.stack.id for one in deviating}
     with context.database.borrow(hot=False) as db:
         states, holders = repairs.stacks(db, ids), rules.holders(db, ids)
-    grouped = {
-        id_: any(isinstance(context.types.get(name), GroupType) for name in holders.get(id_, ()))
-        for id_ in ids
-    }
+    grouped = {id_: is_in_group(context.types, holders.get(id_, ())) for id_ in ids}
     return [
         _deviation(one, states[id_], grouped=grouped[id_])
         for one in sorted(deviating, key=lambda one: one.placed.path)
@@ -218,7 +213,7 @@ def _start(context: OperationContext, stack: StackRow, todo: Sequence[Deviation]
     with context.database.borrow(hot=False) as db, db.transaction():
         idempotency.record(db, stack.project_id, context.client_token, stack.uuid, stack.name)
         _require_reached(stack, traversals.lock(db, stack.id))
-        marked = convergence.mark(db, [_mark(one) for one in todo])
+        marked = marks.mark(db, [_mark(one) for one in todo])
         if len(marked) < len(todo):
             raise Conflict(
                 f"Resources of stack {stack.name} have changed since they were observed. Try again."
@@ -228,13 +223,12 @@ def _start(context: OperationContext, stack: StackRow, todo: Sequence[Deviation]
     return [started.message]
 
 
-def _mark(one: Deviation) -> Mark:
+def _mark(one: Deviation) -> MarkRow:
     drift, item = one.surveyed.drift, one.surveyed.placed.item
     cause = drift.reason or ", ".join(difference.property for difference in drift.differences)
     told = f"Convergence ({one.action}), observed {drift.state}: {cause}"
-    reason = SEPARATOR.join(sorted(one.properties)) or drift.reason
-    observed: Any = "recoverable" if one.action == "recover" else OBSERVED[drift.state]
-    return Mark(item.id, item.version, observed, reason, told)
+    assert one.action is not None  # or nothing is done
+    return MarkRow(item.id, item.version, Mark(drift.state, one.action, one.properties), told)
 
 
 def _warnings(surveyed: Survey) -> list[str]:

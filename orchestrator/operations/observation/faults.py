@@ -12,6 +12,7 @@ from orchestrator.engine.observation.repairs import Fault
 from orchestrator.errors import InvalidTemplate
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType
+from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.template.functions.member import NAME as MEMBER
 from orchestrator.template.resource_registry import ResourceRegistry
 
@@ -89,6 +90,11 @@ def set_properties(
     if MEMBER not in written:
         return written
     return recorded or {path.partition(".")[0] for path in differences}
+
+
+def is_in_group(types: Mapping[str, ResourceType], holders: Iterable[str]) -> bool:
+    """Whether a stack belongs to a group; `holders` are the types of the resources around it."""
+    return any(isinstance(types.get(name), GroupType) for name in holders)
 
 
 def restricted_actions(environment: JsonMapping, name: str) -> frozenset[str]:

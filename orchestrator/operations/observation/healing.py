@@ -31,14 +31,13 @@ from orchestrator.engine.observation.repairs import (
     RepairStatus,
 )
 from orchestrator.logs import logger
-from orchestrator.operations.observation.faults import Damaged, fault_of, set_properties
+from orchestrator.operations.observation.faults import Damaged, fault_of, is_in_group, set_properties
 from orchestrator.operations.observation.repair_units import memberships
 from orchestrator.resources.base import ResourceType
-from orchestrator.resources.groups.group_type import GroupType
 from orchestrator.store.connections.damaged_rows import DAMAGED, damage
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.observation import repair_starts, repairs, rules
-from orchestrator.store.observation.repair_starts import MarkRow
+from orchestrator.store.observation.repair_starts import Repair
 from orchestrator.store.observation.repairs import DecisionRow, FaultRow, Loss, StackState
 from orchestrator.store.traversals import traversals
 
@@ -80,11 +79,10 @@ def limits_of(settings: Settings) -> Limits:
 
 
 class Start(NamedTuple):
-    """The repair of a fault: of which resource, how, and which properties are corrected."""
+    """The repair of a fault, and the name of its resource."""
 
     name: str
-    action: Action
-    properties: frozenset[str]
+    repair: Repair
 
 
 def repair_due_faults(
@@ -115,7 +113,7 @@ def repair_due_faults(
     for id_, (case, action) in chosen.items():
         if id_ in admission.started:
             properties = rules_of_repair.corrected(case.fault)
-            starts[case.row.root_id][id_] = Start(case.row.name, action, properties)
+            starts[case.row.root_id][id_] = Start(case.row.name, Repair(action, properties))
         else:
             decided.append(_row(case.row, Decision("wait", action, admission.postponed[id_]), now))
     repairs.decide(db, decided)
@@ -175,7 +173,7 @@ def _cases(
 
     def case(row: FaultRow, place: Place) -> Case:
         in_force = by_project[row.project_id]
-        grouped = any(isinstance(types.get(holder), GroupType) for holder in holders.get(row.stack_id, ()))
+        grouped = is_in_group(types, holders.get(row.stack_id, ()))
         tried, type_ = attempts.get((row.stack_id, row.name), ()), types.get(row.type)
         stack = stacks[row.stack_id]
         return Case(
@@ -283,18 +281,14 @@ def _start(db: Db, root_id: int, starts: Mapping[int, Start]) -> Iterable[CheckM
         state = repairs.stacks(db, [root_id]).get(root_id)
         if stack is None or state is None or state.status == "IN_PROGRESS" or not state.reached:
             return []
-        marked = repair_starts.mark(db, root_id, [_mark(id_, start) for id_, start in sorted(starts.items())])
+        marked = repair_starts.mark(db, root_id, {id_: start.repair for id_, start in starts.items()})
         if not marked:
             return []
         names = [starts[fault_id].name for fault_id in sorted(marked)]
         stack_ids = set(marked.values())
         started = repair_starts.begin(db, root_id, stack_ids, "automatic repair", names, automatic=True)
-        chosen = {fault_id: starts[fault_id].action for fault_id in sorted(marked)}
+        chosen = {fault_id: starts[fault_id].repair.action for fault_id in sorted(marked)}
         repair_starts.record(db, root_id, started.traversal, chosen)
     metrics.count_repair("started", len(marked))
     log.info("audit", action="stacks:repair", automatic=True, stack_id=root_id, resources=len(marked))
     return [started.message]
-
-
-def _mark(fault_id: int, start: Start) -> MarkRow:
-    return MarkRow(fault_id, start.properties, recover=start.action == "recover")

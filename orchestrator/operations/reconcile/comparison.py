@@ -27,7 +27,7 @@ from orchestrator.operations.reconcile.step_outcomes import find_object
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import DesiredResource, ResourceState
 from orchestrator.resources.base import NOTHING_TYPE, Observation
-from orchestrator.store.observation.drift import drifted_properties, marked_properties
+from orchestrator.store.observation.verdicts import drifted_properties
 
 
 def desired_type(operation: ResourceOperation) -> str:
@@ -63,7 +63,7 @@ def comparison(operation: ResourceOperation, before: ResourceState) -> Compariso
             before.metadata,
             resource.marked_unhealthy,
             resource.suspect,
-            recoverable=resource.observed == "recoverable",
+            recoverable=resource.mark is not None and resource.mark.action == "recover",
         ),
         desired,
         operation.resource_type,
@@ -125,10 +125,8 @@ def with_known_drift(
 
 def _marked(operation: ResourceOperation) -> frozenset[str] | None:
     """Return the properties that a repair has to correct; None: those that can be updated."""
-    resource = operation.resource
-    if resource.observed != "changed":
-        return None
-    return marked_properties(operation.services.stored_context.db, resource.id)
+    mark = operation.resource.mark
+    return None if mark is None else mark.properties or None
 
 
 def _refresh(

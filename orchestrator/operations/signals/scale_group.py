@@ -42,7 +42,7 @@ from orchestrator.resources.groups.adjustments import Adjustment, Rejection
 from orchestrator.resources.groups.scaling_group import Scaled, ScalingGroup
 from orchestrator.store.access.quotas import enforce
 from orchestrator.store.connections.database import UNREACHABLE
-from orchestrator.store.observation.drift import mark_lost_members
+from orchestrator.store.observation.marks import mark_lost_members
 from orchestrator.store.signals import group_resize, queue
 from orchestrator.store.signals.group_resize import Answer
 from orchestrator.store.signals.queue import Pending, PendingSignal

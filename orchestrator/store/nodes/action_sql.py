@@ -16,8 +16,8 @@ SETTLE_ACTION: Final = OutcomeStatement(
         metadata = i.metadata, data = i.data, sealed = convert_to(i.sealed, 'UTF8'),
         value_digest = i.value_digest, updated_at = now(),
         suspended = CASE i.action WHEN 'SUSPEND' THEN true WHEN 'RESUME' THEN false ELSE r.suspended END,
-        observed = i.observed, observed_at = now(), observed_reason = NULL, unreachable_since = NULL,
-        unreachable_reason = NULL,
+        observed = i.observed, observed_at = now(), observed_reason = NULL, repair = NULL,
+        unreachable_since = NULL, unreachable_reason = NULL,
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL""",
 )
 
@@ -31,7 +31,7 @@ SETTLE_REFRESHED: Final = OutcomeStatement(
         value_digest = i.value_digest, updated_at = now(), marked_unhealthy = false,
         definition_id = i.definition_id, built_digest = decode(i.digest, 'hex'), requires = i.requires,
         input_digests = i.input_digests, observed = i.observed, observed_at = now(), observed_reason = NULL,
-        unreachable_since = NULL, unreachable_reason = NULL,
+        repair = NULL, unreachable_since = NULL, unreachable_reason = NULL,
         lease = NULL, leased_until = NULL""",
 )
 
@@ -44,6 +44,7 @@ _UNHEALTHY: Final = """action = CASE WHEN i.status IS NULL THEN r.action ELSE i.
         status_reason = CASE WHEN i.status IS NULL AND r.op IS NULL THEN r.status_reason ELSE i.reason END,
         observed = coalesce(i.observed, r.observed),
         observed_at = CASE WHEN i.observed IS NULL THEN r.observed_at ELSE now() END,
+        repair = CASE WHEN i.observed IS NULL THEN r.repair END,
         observed_reason = CASE WHEN i.observed IS NULL THEN r.observed_reason ELSE i.reason END,
         unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now())
             WHEN i.observed IS NULL THEN r.unreachable_since END,

@@ -49,7 +49,7 @@ RETURNING r.id, r.uuid::text, r.name, r.type, r.action, r.status, r.physical_id,
     extract(epoch FROM clock_timestamp() - r.op_started_at)::float8,
     extract(epoch FROM r.lost_at - clock_timestamp())::float8,
     r.requires, r.definition_id, r.metadata, r.runs_as, r.value_digest, r.input_digests, r.leftover,
-    r.suspended, r.marked_unhealthy, r.observed,
+    r.suspended, r.marked_unhealthy, r.repair,
     extract(epoch FROM clock_timestamp() - greatest(r.op_started_at, r.reachable_since))::float8
 """
 LET_GO: Final = """

@@ -37,8 +37,8 @@ SETTLE: Final = OutcomeStatement(
         requires = i.requires, input_digests = i.input_digests, value_digest = i.value_digest,
         attempt = greatest(r.attempt, 1),
         updated_at = CASE WHEN i.action = 'CREATE' THEN r.updated_at ELSE now() END,
-        observed = i.observed, observed_at = now(), observed_reason = NULL, unreachable_since = NULL,
-        unreachable_reason = NULL,
+        observed = i.observed, observed_at = now(), observed_reason = NULL, repair = NULL,
+        unreachable_since = NULL, unreachable_reason = NULL,
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL""",
 )
 
@@ -62,8 +62,8 @@ SETTLE_PREVIOUS_OPERATION: Final = OutcomeStatement(
         suspended = CASE i.action WHEN 'SUSPEND' THEN true WHEN 'RESUME' THEN false ELSE r.suspended END,
         value_digest = i.value_digest, attempt = greatest(r.attempt, 1), updated_at = now(),
         requires = i.requires, input_digests = i.input_digests,
-        observed = i.observed, observed_at = now(), observed_reason = NULL, unreachable_since = NULL,
-        unreachable_reason = NULL,
+        observed = i.observed, observed_at = now(), observed_reason = NULL, repair = NULL,
+        unreachable_since = NULL, unreachable_reason = NULL,
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL""",
     node=NodeEffect(
         set="""state = 'queued', lease = NULL, leased_until = NULL, rung_at = now(), rings = 0,
@@ -225,6 +225,7 @@ FAIL: Final = OutcomeStatement(
         built_digest = CASE WHEN i.action = 'UPDATE' THEN NULL ELSE r.built_digest END,
         observed = coalesce(i.observed, r.observed),
         observed_at = CASE WHEN i.observed IS NULL THEN r.observed_at ELSE now() END,
+        repair = CASE WHEN i.observed IS NULL THEN r.repair END,
         lost_at = coalesce({_LOST_AT}, r.lost_at),
         lease = NULL, leased_until = NULL""",
     node=NodeEffect(

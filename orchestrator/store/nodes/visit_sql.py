@@ -55,7 +55,7 @@ def visit_columns(revision: str = "s.revision_id", credential: str = CREDENTIAL)
         r.input_digests, r.leftover, r.suspended,
     d.id, d.body, encode(d.digest, 'hex'), d.requires, d.dep_attrs,
     inputs.handed_on, nullif(n.hooks, '{{}}'), n.unreachable_tries,
-    extract(epoch FROM clock_timestamp() - n.waiting_since)::float8, r.marked_unhealthy, r.observed,
+    extract(epoch FROM clock_timestamp() - n.waiting_since)::float8, r.marked_unhealthy, r.repair,
     extract(epoch FROM clock_timestamp() - greatest(r.op_started_at, r.reachable_since))::float8,
     r.step, extract(epoch FROM clock_timestamp() - r.requested_at)::float8,
     n.early_needed_by && n.needed_by, NOT n.early_needed_by <@ n.needed_by, s.automatic,

@@ -1,7 +1,7 @@
 """Starts of repairs in SQL.
 
-A start locks the root stack, then the resources in the order of their ids. It marks the resources as a check
-beside operations does, so that the traversal visits them and observes them again before it acts.
+A start locks the root stack, then the resources in the order of their ids. It marks the resources, so that
+the traversal visits them and observes them again before it acts.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import Final, NamedTuple
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.observation.repairs import Action
-from orchestrator.store.observation.drift import SEPARATOR
+from orchestrator.engine.observation.repairs import Action, Mark
+from orchestrator.store.observation import marks
+from orchestrator.store.observation.marks import MarkRow
 from orchestrator.store.observation.repairs import COLUMNS, EVENT, FAULT, IS_FAULT
+from orchestrator.store.observation.watched import VERSION
 from orchestrator.store.traversals import children, traversals
 from orchestrator.store.traversals.traversals import StartedTraversal
 
@@ -23,31 +25,20 @@ Db = Connection[TupleRow]
 MAX_NAMES: Final = 5  # in the reason of a stack
 
 
-class MarkRow(NamedTuple):
-    """A fault whose resource the next traversal visits."""
+class Repair(NamedTuple):
+    """How a fault is repaired."""
 
-    fault_id: int
-    properties: Collection[str]  # to be corrected
-    recover: bool  # in place, by the type
+    action: Action
+    properties: frozenset[str]  # to be corrected
 
 
 # The values of a difference in a text; an absent value is null.
 FOUND, EXPECTED = (f"coalesce(left(d ->> '{side}', 100), 'null')" for side in ("found", "expected"))
 
-MARK: Final = f"""
-WITH v AS MATERIALIZED (
-    SELECT v.id, v.resource_id, coalesce(nullif(i.names, ''), v.reason) AS reason, v.observed_at,
-        CASE WHEN v.verdict = 'MISSING' THEN 'absent' WHEN v.verdict = 'MODIFIED' THEN 'changed'
-            WHEN i.recover THEN 'recoverable' ELSE 'error' END AS observed
-    FROM unnest(%(faults)s::bigint[], %(names)s::text[], %(recover)s::bool[]) AS i(fault_id, names, recover)
-    JOIN resource_verdict v ON v.id = i.fault_id JOIN resource r ON r.id = v.resource_id
-    WHERE v.root_id = %(root_id)s AND {IS_FAULT}
-        AND r.op IS NULL AND r.lease IS NULL AND NOT r.leftover AND r.action <> 'DELETE'
-    ORDER BY r.id FOR UPDATE OF r SKIP LOCKED
-)
-UPDATE resource r SET observed = v.observed, observed_at = v.observed_at,
-    observed_reason = nullif(v.reason, '')
-FROM v WHERE r.id = v.resource_id RETURNING v.id, r.stack_id
+FAULTS: Final = f"""
+SELECT v.id, v.resource_id, {VERSION}, v.verdict
+FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
+WHERE v.id = ANY(%(faults)s) AND v.root_id = %(root_id)s AND {IS_FAULT}
 """
 START: Final = f"""
 WITH i AS MATERIALIZED (
@@ -83,17 +74,13 @@ WHERE id = %(root_id)s AND traversal = %(traversal)s AND status = 'IN_PROGRESS'
 """
 
 
-def mark(db: Db, root_id: int, marks: Sequence[MarkRow]) -> dict[int, int]:
+def mark(db: Db, root_id: int, repairs: Mapping[int, Repair]) -> dict[int, int]:
     """Mark the resources of faults for the next traversal; return the stacks by fault. A resource with an
     operation is left out.
     """
-    values = {
-        "root_id": root_id,
-        "faults": [row.fault_id for row in marks],
-        "names": [SEPARATOR.join(sorted(row.properties)) for row in marks],
-        "recover": [row.recover for row in marks],
-    }
-    return dict(db.execute(MARK, values).fetchall())
+    found = db.execute(FAULTS, {"root_id": root_id, "faults": list(repairs)}).fetchall()
+    marked = marks.mark(db, [MarkRow(row[1], row[2], Mark(row[3], *repairs[row[0]])) for row in found])
+    return {row[0]: marked[row[1]] for row in found if row[1] in marked}
 
 
 def begin(

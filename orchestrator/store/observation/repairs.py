@@ -14,7 +14,6 @@ from psycopg.rows import TupleRow, class_row
 
 from orchestrator.engine.observation.drift import DRIFTED, ProvenState
 from orchestrator.engine.observation.repairs import Action, Attempt, RepairStatus
-from orchestrator.engine.states import SUSPECT
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.store.observation.verdicts import CURRENT
 from orchestrator.store.tables.base import check_in
@@ -191,12 +190,12 @@ HASTEN: Final = """
 UPDATE observation_group SET due_at = least(due_at, now() + interval '1 second'), interval_seconds = 0
 WHERE id = ANY(%(groups)s)
 """
-END: Final = f"""
+END: Final = """
 WITH p AS MATERIALIZED (
     SELECT p.id, CASE
         WHEN s.id IS NULL OR s.deleted_at IS NOT NULL THEN 'superseded'
         WHEN s.status = 'FAILED' AND r.status = 'COMPLETE' AND r.physical_id = p.physical_id
-            AND {check_in("r.observed", SUSPECT)} THEN 'waiting'  -- the update failed before it came to it
+            AND r.repair IS NOT NULL THEN 'waiting'  -- the update failed before it came to it
         WHEN s.status = 'FAILED' AND (r.id IS NULL OR r.status = 'FAILED' OR r.physical_id IS NULL)
             THEN 'failed'
         WHEN v.id IS NOT NULL THEN 'failed'

@@ -128,6 +128,13 @@ SELECT EXISTS (
     WHERE v.group_id = %(group_id)s AND NOT v.confirmed AND v.unknown_since IS NULL AND {CURRENT})
 """
 
+DRIFTED_PROPERTIES = f"""
+SELECT DISTINCT split_part(d ->> 'property', '.', 1)
+FROM resource r JOIN resource_verdict v ON v.resource_id = r.id
+CROSS JOIN LATERAL jsonb_array_elements(v.differences) AS d
+WHERE r.id = %(id)s AND v.verdict = 'MODIFIED' AND {CURRENT}
+"""
+
 
 class NewDrift(NamedTuple):
     """What a round found about a version of a resource."""
@@ -173,6 +180,11 @@ def record(db: Db, group: Group, found: Iterable[NewDrift]) -> set[int]:
         "seen_at": _seen_at(group),
     }
     return {row[0] for row in db.execute(RECORD, values).fetchall()}
+
+
+def drifted_properties(db: Db, resource_id: int) -> frozenset[str]:
+    """Return the properties that were observed to differ from the recorded ones."""
+    return frozenset(row[0] for row in db.execute(DRIFTED_PROPERTIES, {"id": resource_id}).fetchall())
 
 
 def has_unconfirmed(db: Db, group: Group) -> bool:

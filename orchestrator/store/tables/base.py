@@ -20,7 +20,6 @@ from orchestrator.engine.states import (
     OPERATIONS,
     RESOURCE_ACTIONS,
     STATUSES,
-    SUSPECT,
 )
 from orchestrator.json_types import JsonObject
 
@@ -72,8 +71,8 @@ def _literals(values: tuple[str, ...]) -> str:
     return ", ".join(f"'{value}'" for value in values)
 
 
-# An observation beside operations found the object of a resource absent, in error or changed.
-IS_SUSPECT = f"coalesce({check_in('observed', SUSPECT)}, false)"
+# An observation beside operations found that the object of a resource is to be repaired.
+IS_SUSPECT = "repair IS NOT NULL"
 
 # A resource was built with other outputs of a requirement than the present ones: `x` is an element of its
 # `requires` and `input_digests` (columns id and digest), `q` the row of the requirement, NULL if it is gone.

@@ -94,6 +94,7 @@ class Resource(Base):
     observed: Mapped[str | None]  # the last observation: ready or failed; by a pass also absent, error, ...
     observed_at: Mapped[dt.datetime | None]
     observed_reason: Mapped[str | None]  # of a verdict of an observation pass
+    repair: Mapped[JsonObject | None] = mapped_column(JSONB)  # that the next visit carries out: `Mark`
     unreachable_since: Mapped[dt.datetime | None]  # the first failed observation after the last success
     unreachable_reason: Mapped[str | None]
     reachable_since: Mapped[dt.datetime | None]  # the end of the last outage during an operation

@@ -10,7 +10,6 @@ from psycopg.rows import TupleRow
 from sqlalchemy import Connection as PooledConnection
 
 from orchestrator.engine.check.child_status import ChildState
-from orchestrator.engine.states import BROKEN as BROKEN_OBJECTS
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.tables.base import check_in
@@ -18,9 +17,9 @@ from orchestrator.store.tables.base import check_in
 Db = Connection[TupleRow]
 
 
-BROKEN = "{0}" + check_in(
-    "observed", ("failed", *BROKEN_OBJECTS)
-)  # after a failed operation, or by an observation
+# After a failed operation, or by an observation; an object that its type repairs still serves.
+BROKEN = f"""({{0}}observed = 'failed' OR {check_in("{0}repair ->> 'cause'", ("MISSING", "FAILED"))}
+    AND {{0}}repair ->> 'action' <> 'recover')"""
 
 CHILD_STATE = """
     c.id, c.uuid::text, c.name, c.project_id, c.traversal, c.action, c.status, c.status_reason,

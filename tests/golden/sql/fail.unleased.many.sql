@@ -23,6 +23,7 @@ WITH i AS MATERIALIZED (
         built_digest = CASE WHEN i.action = 'UPDATE' THEN NULL ELSE r.built_digest END,
         observed = coalesce(i.observed, r.observed),
         observed_at = CASE WHEN i.observed IS NULL THEN r.observed_at ELSE now() END,
+        repair = CASE WHEN i.observed IS NULL THEN r.repair END,
         lost_at = coalesce(clock_timestamp() - make_interval(secs => i.lost_seconds), r.lost_at),
         lease = NULL, leased_until = NULL
     FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])

@@ -11,6 +11,7 @@ WITH i AS MATERIALIZED (
         status_reason = CASE WHEN i.status IS NULL AND r.op IS NULL THEN r.status_reason ELSE i.reason END,
         observed = coalesce(i.observed, r.observed),
         observed_at = CASE WHEN i.observed IS NULL THEN r.observed_at ELSE now() END,
+        repair = CASE WHEN i.observed IS NULL THEN r.repair END,
         observed_reason = CASE WHEN i.observed IS NULL THEN r.observed_reason ELSE i.reason END,
         unreachable_since = CASE WHEN i.unreachable THEN coalesce(r.unreachable_since, now())
             WHEN i.observed IS NULL THEN r.unreachable_since END,

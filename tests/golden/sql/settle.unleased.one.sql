@@ -18,8 +18,8 @@ WITH i AS NOT MATERIALIZED (
         requires = i.requires, input_digests = i.input_digests, value_digest = i.value_digest,
         attempt = greatest(r.attempt, 1),
         updated_at = CASE WHEN i.action = 'CREATE' THEN r.updated_at ELSE now() END,
-        observed = i.observed, observed_at = now(), observed_reason = NULL, unreachable_since = NULL,
-        unreachable_reason = NULL,
+        observed = i.observed, observed_at = now(), observed_reason = NULL, repair = NULL,
+        unreachable_since = NULL, unreachable_reason = NULL,
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
     FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
         AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read

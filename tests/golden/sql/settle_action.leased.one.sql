@@ -8,8 +8,8 @@ WITH i AS NOT MATERIALIZED (
         metadata = i.metadata, data = i.data, sealed = convert_to(i.sealed, 'UTF8'),
         value_digest = i.value_digest, updated_at = now(),
         suspended = CASE i.action WHEN 'SUSPEND' THEN true WHEN 'RESUME' THEN false ELSE r.suspended END,
-        observed = i.observed, observed_at = now(), observed_reason = NULL, unreachable_since = NULL,
-        unreachable_reason = NULL,
+        observed = i.observed, observed_at = now(), observed_reason = NULL, repair = NULL,
+        unreachable_since = NULL, unreachable_reason = NULL,
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
     FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
         AND (i.traversal IS NULL

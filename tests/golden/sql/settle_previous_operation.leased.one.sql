@@ -10,8 +10,8 @@ WITH i AS NOT MATERIALIZED (
         suspended = CASE i.action WHEN 'SUSPEND' THEN true WHEN 'RESUME' THEN false ELSE r.suspended END,
         value_digest = i.value_digest, attempt = greatest(r.attempt, 1), updated_at = now(),
         requires = i.requires, input_digests = i.input_digests,
-        observed = i.observed, observed_at = now(), observed_reason = NULL, unreachable_since = NULL,
-        unreachable_reason = NULL,
+        observed = i.observed, observed_at = now(), observed_reason = NULL, repair = NULL,
+        unreachable_since = NULL, unreachable_reason = NULL,
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL
     FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
         AND (i.traversal IS NULL

@@ -10,7 +10,7 @@ WITH i AS NOT MATERIALIZED (
         value_digest = i.value_digest, updated_at = now(), marked_unhealthy = false,
         definition_id = i.definition_id, built_digest = decode(i.digest, 'hex'), requires = i.requires,
         input_digests = i.input_digests, observed = i.observed, observed_at = now(), observed_reason = NULL,
-        unreachable_since = NULL, unreachable_reason = NULL,
+        repair = NULL, unreachable_since = NULL, unreachable_reason = NULL,
         lease = NULL, leased_until = NULL
     FROM i WHERE r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
         AND (i.traversal IS NULL

@@ -19,7 +19,7 @@ WITH i AS MATERIALIZED (
         value_digest = i.value_digest, updated_at = now(), marked_unhealthy = false,
         definition_id = i.definition_id, built_digest = decode(i.digest, 'hex'), requires = i.requires,
         input_digests = i.input_digests, observed = i.observed, observed_at = now(), observed_reason = NULL,
-        unreachable_since = NULL, unreachable_reason = NULL,
+        repair = NULL, unreachable_since = NULL, unreachable_reason = NULL,
         lease = NULL, leased_until = NULL
     FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
         AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read

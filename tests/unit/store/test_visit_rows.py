@@ -27,7 +27,7 @@ def test_a_row_with_a_resource_is_a_resource_visit():
         2,
         1.5,
         True,
-        "ready",
+        {"cause": "MISSING"},
         0.5,
         "confirm",
         7.0,
@@ -41,7 +41,7 @@ def test_a_row_with_a_resource_is_a_resource_visit():
         8,
     )
     assert row[repository.RESOURCE_ID] == RESOURCE.id
-    marked = RESOURCE._replace(marked_unhealthy=True, observed="ready", reachable_seconds=0.5)
+    marked = RESOURCE._replace(marked_unhealthy=True, repair={"cause": "MISSING"}, reachable_seconds=0.5)
     marked = marked._replace(step="confirm", requested_seconds=7.0, released=True)
     assert repository.resource_visit(row) == ResourceVisit(
         *NODE,
