@@ -317,7 +317,7 @@ def test_the_index_of_decisions_lists_each_record_once():
     )
     index = (INTERNALS / "README.md").read_text()
     assert (
-        sorted(re.findall(r"^\| \[[\w ]+\]\(\.\./\.\./(\S+/adr/\S+\.md)\)", index, re.MULTILINE)) == records
+        sorted(re.findall(r"^\| \[[\w -]+\]\(\.\./\.\./(\S+/adr/\S+\.md)\)", index, re.MULTILINE)) == records
     )
     numbers = [re.sub(r"-[^/]*$", "", record) for record in records]
     assert len(numbers) == len(set(numbers))

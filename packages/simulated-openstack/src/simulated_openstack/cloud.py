@@ -14,7 +14,7 @@ from simulated_openstack import request_counts
 from simulated_openstack.aodh.service import Aodh
 from simulated_openstack.barbican.service import Barbican
 from simulated_openstack.cinder.service import Cinder
-from simulated_openstack.contents import ensure_contents, new_password
+from simulated_openstack.contents import REGION, ensure_contents, new_password
 from simulated_openstack.designate.service import Designate
 from simulated_openstack.faults import ApiFault, Faults
 from simulated_openstack.glance.service import Glance
@@ -108,6 +108,18 @@ class SimulatedCloud:
     def auth_url(self) -> str:
         """Keystone's URL for clients."""
         return f"{self.keystone.base}/v3"
+
+    def variables(self, user: str) -> dict[str, str]:
+        """Return the variables with which OpenStack's clients act as a first user in the project `demo`."""
+        return {
+            "OS_AUTH_URL": self.auth_url,
+            "OS_USERNAME": user,
+            "OS_PASSWORD": self.password,
+            "OS_PROJECT_NAME": "demo",
+            "OS_USER_DOMAIN_NAME": "Default",
+            "OS_PROJECT_DOMAIN_NAME": "Default",
+            "OS_REGION_NAME": REGION,
+        }
 
     def caller(self, token: str) -> Caller | None:
         """Return the caller of a token, None if the token is not valid."""
