@@ -92,7 +92,7 @@ def _create(arguments: Arguments, context: OperationContext) -> JsonMapping:
     arguments.check()
     with spooled_body(document, context.settings) as body:
         accepted = dependencies().operations.create(context, body)
-    dependencies().publish(accepted.rings)
+    dependencies().publish(accepted.messages)
     return {"StackId": f"{ARN}{caller().project_id}:stacks/{accepted.name}/{accepted.uuid}"}
 
 
@@ -122,7 +122,7 @@ def _update(arguments: Arguments, context: OperationContext) -> JsonMapping:
         document["tags"] = ",".join(stack.tags)
     with spooled_body(document, context.settings) as body:
         accepted = dependencies().operations.update(context, stack, body, patch=patch)
-    dependencies().publish(accepted.rings)
+    dependencies().publish(accepted.messages)
     return {"StackId": arn(stack)}
 
 

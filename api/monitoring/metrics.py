@@ -167,7 +167,7 @@ def _sampler() -> Sampler:
 def _engine_gauges(observed: Gauges) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
     """Yield the gauges of nodes, stacks, webhooks and the quarantine, and the ended processes."""
     enqueued, oldest = (
-        {**_zeros(QUEUES), **observed.rung},
+        {**_zeros(QUEUES), **observed.enqueued},
         {**_zeros(QUEUES), **observed.oldest_seconds},
     )
     yield _gauge(

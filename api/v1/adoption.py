@@ -30,7 +30,7 @@ def abandon(project_id: str, stack_name: str, stack_id: str) -> Response:  # noq
     """Abandon the stack and return it as a document."""
     stack = get_stack(stack_name, stack_id)
     abandoned = operations.abandon(operation_context(), stack)
-    dependencies().publish(abandoned.rings)
+    dependencies().publish(abandoned.messages)
     response = Response(_read(abandoned.document), mimetype="application/json")
     response.call_on_close(abandoned.document.close)  # even if the client disconnects
     return response

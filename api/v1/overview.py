@@ -98,6 +98,6 @@ def _workers() -> JsonObject | None:
         "queued": read.nodes.get("queued", 0),
         "queues": [
             {"queue": queue, "messages": count, "oldest_seconds": round(read.oldest_seconds[queue], 3)}
-            for queue, count in sorted(read.rung.items())
+            for queue, count in sorted(read.enqueued.items())
         ],
     }

@@ -30,7 +30,7 @@ def create(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
     wait = query_params.boolean("wait")
     with read_body(request, context.settings, small=True) as body:
         accepted = operations.take(context, stack, body, wait=wait)
-    dependencies().publish(accepted.rings)
+    dependencies().publish(accepted.messages)
     return _json(_body(accepted.snapshot, stack, dependencies()))
 
 

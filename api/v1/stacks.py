@@ -93,7 +93,7 @@ def create(project_id: str) -> Response:  # noqa: ARG001 - as above
     context = operation_context()
     with read_body(request, context.settings) as body:
         accepted = dependencies().operations.create(context, body)
-    dependencies().publish(accepted.rings)
+    dependencies().publish(accepted.messages)
     url = Links().stack(context.caller.project_id, accepted.name, accepted.uuid)
     made: JsonObject = {"stack": {"id": accepted.uuid, "links": [link("self", url)]}}
     response = json_response(made | warnings_of(accepted), 201)
@@ -153,7 +153,7 @@ def update(project_id: str, stack_name: str, stack_id: str) -> Response:  # noqa
             require_named("stacks:update_no_change" if is_empty_patch(body) else "stacks:update_patch")
             stack = get_stack(stack_name, stack_id)
         accepted = dependencies().operations.update(context, stack, body, patch=patch)
-    dependencies().publish(accepted.rings)
+    dependencies().publish(accepted.messages)
     found = warnings_of(accepted)
     return json_response(found, 202) if found else Response(status=202)
 

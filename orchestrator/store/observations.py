@@ -51,7 +51,7 @@ FROM observation_pass p WHERE p.stack_id = %(stack_id)s FOR UPDATE SKIP LOCKED
 
 CANDIDATES = """
 SELECT r.id, r.name, coalesce(r.runs_as, r.type),
-    r.physical_id IS NOT NULL AND NOT r.leftover AND r.action <> 'DELETE' AND coalesce(r.op, '') <> 'DISCARD'
+    r.physical_id IS NOT NULL AND NOT r.deposed AND r.action <> 'DELETE' AND coalesce(r.op, '') <> 'DISCARD'
 FROM resource r WHERE r.stack_id = %(stack_id)s AND (r.name, r.id) > (%(after_name)s, %(after_id)s)
 ORDER BY r.name, r.id LIMIT %(limit)s
 """

@@ -40,7 +40,7 @@ WHERE root.uuid::text = %s AND r.physical_id IS NOT NULL AND coalesce(r.runs_as,
 # The things in the stacks of a stack, by the resources that these stand for.
 INNER = """
 WITH RECURSIVE below AS (
-    SELECT r.name, c.id FROM stack s JOIN resource r ON r.stack_id = s.id AND NOT r.leftover
+    SELECT r.name, c.id FROM stack s JOIN resource r ON r.stack_id = s.id AND NOT r.deposed
     JOIN stack c ON c.parent_resource_id = r.id AND c.deleted_at IS NULL WHERE s.uuid::text = %s
     UNION ALL
     SELECT b.name, c.id FROM below b JOIN stack c ON c.owner_id = b.id AND c.deleted_at IS NULL

@@ -20,7 +20,7 @@ from tests.scenarios.world import World
 TYPES, SAMPLES = all_types(), samples()
 NAMES = [name for name, kind in TYPES.items() if not kind.hidden and not kind.endpoint_type]
 
-ROW = "SELECT id, uuid, physical_id, action, status FROM resource WHERE name = 'it' AND NOT leftover"
+ROW = "SELECT id, uuid, physical_id, action, status FROM resource WHERE name = 'it' AND NOT deposed"
 
 
 class Stack:

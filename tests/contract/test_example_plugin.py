@@ -229,7 +229,7 @@ def test_a_rack_is_a_stack_of_boxes(world: World, shelf: Shelf) -> None:
 def test_a_vault_is_copied_and_restored(world: World, shelf: Shelf) -> None:
     uuid = create(world, vault(label="a"))
     taken = snapshots.take(world.context, world.stack_row("s"), Body(b"{}"))
-    world.messages += taken.rings
+    world.messages += taken.messages
     world.deliver_all()
     [copy] = shelf.things("copy")
     world.update("s", vault(label="b"))

@@ -204,7 +204,7 @@ class Cluster:
         body = orjson.dumps({"stack_name": name, "template": template, **request})
         accepted = create_delete.create(self.context, Body(body))
         if message:
-            self.dispatcher.publish(accepted.rings)
+            self.dispatcher.publish(accepted.messages)
         return accepted.uuid
 
     def update(self, name: str, resources: Mapping[str, Any]) -> None:
@@ -213,7 +213,7 @@ class Cluster:
         assert row is not None
         template = {"heat_template_version": "2021-04-16", "resources": resources}
         body = Body(orjson.dumps({"template": template}))
-        self.dispatcher.publish(updates.update(self.context, row, body).rings)
+        self.dispatcher.publish(updates.update(self.context, row, body).messages)
 
     def delete(self, name: str) -> None:
         """Ask for a stack's removal."""

@@ -23,7 +23,7 @@ from orchestrator.store.stacks.stacks import StackIdentity, StackRow
 class Accepted:
     uuid: str
     name: str
-    rings: list[CheckMessage]
+    messages: list[CheckMessage]
     warnings: Sequence[Any] = ()
 
 

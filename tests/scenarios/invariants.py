@@ -26,7 +26,7 @@ def _verify(level: Level, provider: Provider) -> int:
     """Verify a stack and its descendants; return the number of their things."""
     rows, count = level.rows, 0
     assert [row.name for row in rows] == sorted(level.resources), level.place
-    assert not [row.name for row in rows if row.leftover or row.status != "COMPLETE"], level.place
+    assert not [row.name for row in rows if row.deposed or row.status != "COMPLETE"], level.place
     for row in rows:
         snippet = level.resources[row.name]
         assert row.type == snippet["type"], row.name

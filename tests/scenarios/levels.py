@@ -26,7 +26,7 @@ class Level:
         self.parameters, self.place = parameters, place
         [self.stack] = world.rows("SELECT *, uuid::text FROM stack WHERE id = :id", id=stack_id)
         query = """SELECT id, name, coalesce(runs_as, type) AS type, physical_id, action, status, attributes,
-            leftover FROM resource WHERE stack_id = :id ORDER BY name, id"""
+            deposed FROM resource WHERE stack_id = :id ORDER BY name, id"""
         self.rows = world.rows(query, id=stack_id)
         self.template: Mapping[str, Any] = {}
         self._children: dict[str, Level] = {}

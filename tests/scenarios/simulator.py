@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import text
 
 from orchestrator.engine.messages import CheckMessage, Message, ObservationMessage, RoundMessage
-from orchestrator.operations.maintenance import orphans as strays
+from orchestrator.operations.maintenance import orphans
 from orchestrator.operations.maintenance.late_requests import follow_late_requests
 from orchestrator.operations.maintenance.orphan_access import OrphanAccess
 from orchestrator.operations.maintenance.sweep import Sweep
@@ -47,11 +47,11 @@ TABLES = (
     "resource_verdict",
     "observation_group",
     "observation_rule",
-    "stray",
+    "orphan",
     "late_request",
     "observation",
     "observation_pass",
-    "disturbed_stack",
+    "stale_child",
     "failure",
     "event",
     "graph_node",
@@ -310,7 +310,7 @@ class Simulator(World):
                 continue
             self.age()
             if not self.sweep_once() and not self.sweep_once():
-                strays.delete_orphans(self.database.check_connection(durable=True), OrphanAccess(self.types))
+                orphans.delete_orphans(self.database.check_connection(durable=True), OrphanAccess(self.types))
                 return
         raise AssertionError("it never comes to rest")
 
@@ -332,7 +332,7 @@ class Simulator(World):
 
     def ids(self) -> dict[str, str]:
         """Return the physical ids by name."""
-        query = "SELECT name, physical_id FROM resource WHERE NOT leftover ORDER BY name"
+        query = "SELECT name, physical_id FROM resource WHERE NOT deposed ORDER BY name"
         return {row.name: row.physical_id for row in self.rows(query)}
 
     # Invariants.

@@ -17,13 +17,13 @@ def required(world: World, token: str, *, meddled: bool) -> list[str]:
             CROSS JOIN LATERAL (
                 SELECT coalesce(r.input_digests[array_position(r.requires, q.id)], '') <> '' AS begun
             ) AS x
-            WHERE r.uuid::text = left(:token, 36) AND (x.begun OR NOT q.leftover)
+            WHERE r.uuid::text = left(:token, 36) AND (x.begun OR NOT q.deposed)
             ORDER BY q.name, x.begun DESC
         ), q AS (
             SELECT q.* FROM chosen JOIN resource q ON q.id = chosen.id
             UNION ALL
             SELECT m.* FROM q JOIN stack c ON c.parent_resource_id = q.id AND NOT :meddled
-            JOIN resource m ON m.stack_id = c.id AND NOT m.leftover
+            JOIN resource m ON m.stack_id = c.id AND NOT m.deposed
         )
         SELECT physical_id FROM q WHERE type LIKE 'Sim::%'""",
         token=token,

@@ -119,7 +119,7 @@ class World:
         """Ask for a stack of a whole template; return its uuid."""
         body = orjson.dumps({"stack_name": name, "template": template, **request})
         accepted = create_delete.create(self.context, Body(body))
-        self.messages += accepted.rings
+        self.messages += accepted.messages
         return accepted.uuid
 
     def update(self, name: str, resources: Mapping[str, Any], **request: Any) -> None:
@@ -128,12 +128,12 @@ class World:
         sections = ("outputs", "parameters", "conditions")
         template |= {key: request.pop(key) for key in sections if key in request}
         body = Body(orjson.dumps({"template": template, **request}))
-        self.messages += updates.update(self.context, self.stack_row(name), body).rings
+        self.messages += updates.update(self.context, self.stack_row(name), body).messages
 
     def patch(self, name: str, **request: Any) -> None:
         """Request a PATCH update of the stack."""
         body = Body(orjson.dumps(request))
-        self.messages += updates.update(self.context, self.stack_row(name), body, patch=True).rings
+        self.messages += updates.update(self.context, self.stack_row(name), body, patch=True).messages
 
     def act(self, name: str, action: str, *, wait: bool = False) -> None:
         """Ask for an action."""

@@ -48,7 +48,7 @@ class Abandoned:
     """A stack being abandoned: its document, to be read and closed, and the messages to send."""
 
     document: IO[bytes]
-    rings: list[CheckMessage]
+    messages: list[CheckMessage]
 
 
 def exported(context: OperationContext, stack: StackRow) -> Iterator[bytes]:

@@ -91,7 +91,7 @@ def _planned(node: Unfinished, stack: StackRow) -> Explanation:
 
 
 def _queued(node: Unfinished, stack: StackRow) -> Explanation:
-    since = node.rung_at or node.waiting_since or stack.action_started_at
+    since = node.enqueued_at or node.waiting_since or stack.action_started_at
     return Explanation("queued", f"waits for a worker{_enqueued(node)}{_lost(node)}", since)
 
 
@@ -198,7 +198,7 @@ def _lost(node: Unfinished) -> str:
 
 
 def _enqueued(node: Unfinished) -> str:
-    return f", enqueued at {time(node.rung_at)}" if node.rung_at else ", not enqueued yet"
+    return f", enqueued at {time(node.enqueued_at)}" if node.enqueued_at else ", not enqueued yet"
 
 
 def _at(node: Unfinished) -> str:
@@ -206,7 +206,7 @@ def _at(node: Unfinished) -> str:
 
 
 def _since(node: Unfinished) -> dt.datetime | None:
-    return node.op_started_at or node.waiting_since or node.rung_at
+    return node.op_started_at or node.waiting_since or node.enqueued_at
 
 
 def time(moment: dt.datetime | None) -> str:

@@ -56,7 +56,7 @@ class StartedSnapshot:
     """A snapshot in progress, and the messages to send."""
 
     snapshot: SnapshotRow
-    rings: list[CheckMessage]
+    messages: list[CheckMessage]
 
 
 def take(context: OperationContext, stack: StackRow, body: Body, *, wait: bool = False) -> StartedSnapshot:

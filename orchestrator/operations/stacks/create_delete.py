@@ -45,7 +45,7 @@ class Accepted:
 
     uuid: str
     name: str
-    rings: list[CheckMessage]
+    messages: list[CheckMessage]
     warnings: Sequence[JsonObject] = ()  # about probable mistakes, as responses show them
 
 

@@ -57,7 +57,7 @@ BY_USER = f"{_FIND.format('a.keystone_user')}a.keystone_user = %(user)s"
 ALLOWED = """
 SELECT r.name, coalesce(r.properties, '{}') -> 'AllowedResources'
 FROM resource r
-WHERE r.stack_id = %(stack_id)s AND r.name = ANY(%(policies)s) AND NOT r.leftover
+WHERE r.stack_id = %(stack_id)s AND r.name = ANY(%(policies)s) AND NOT r.deposed
     AND coalesce(r.runs_as, r.type) = 'OS::Heat::AccessPolicy'
 """
 

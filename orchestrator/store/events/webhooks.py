@@ -1,8 +1,8 @@
 """Webhooks in SQL: management, due webhooks, delivery, and its outcome.
 
 A webhook without `due_at` is `idle`: all its events are delivered. Writers of events do not know webhooks.
-The sweep marks the webhooks that new events concern as due (RING), a sender claims due webhooks (CLAIM), and
-ends with a statement that its lease guards. `rung` records new events between the claim and the end.
+The sweep marks the webhooks that new events concern as due (MARK_DUE), a sender claims due webhooks (CLAIM),
+and ends with a statement that its lease guards. `has_new_events` records new events between claim and end.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ WHERE project_id = %(project_id)s AND uuid = %(uuid)s AND state <> 'off' RETURNI
 
 ANY_ACTIVE: Final = "SELECT EXISTS (SELECT 1 FROM webhook WHERE state = 'active')"
 OLDEST_OPEN_TRANSACTION: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text"
-RING_ALL: Final = "UPDATE webhook SET rung = true, due_at = coalesce(due_at, now()) WHERE state = 'active'"
+MARK_ALL_DUE: Final = (
+    "UPDATE webhook SET has_new_events = true, due_at = coalesce(due_at, now()) WHERE state = 'active'"
+)
 # An idle webhook has received all events up to the last marking: events before that need no check.
 MARK_DUE: Final = """
 WITH fresh AS MATERIALIZED (
@@ -112,7 +114,7 @@ WITH fresh AS MATERIALIZED (
         SELECT k.* FROM stack k WHERE k.id = f.stack_id OFFSET 0) s
 )
 UPDATE webhook w
-SET rung = true, due_at = coalesce(w.due_at, now()),
+SET has_new_events = true, due_at = coalesce(w.due_at, now()),
     xid = CASE WHEN w.due_at IS NULL THEN greatest(w.xid, %(first)s::text::xid8) ELSE w.xid END,
     event_id = CASE WHEN w.due_at IS NULL AND w.xid < %(first)s::text::xid8 THEN 0 ELSE w.event_id END
 WHERE w.state = 'active' AND EXISTS (
@@ -135,7 +137,7 @@ WITH busy AS (
         AND (x.leased_until IS NULL OR x.leased_until < clock_timestamp())
 ), w AS (
     UPDATE webhook w
-    SET rung = false, lease = %(lease)s,
+    SET has_new_events = false, lease = %(lease)s,
         leased_until = clock_timestamp() + make_interval(secs => %(seconds)s::float8)
     WHERE w.id = ANY (ARRAY(
         SELECT x.id FROM due JOIN webhook x ON x.id = due.id
@@ -156,7 +158,8 @@ UPDATE webhook SET xid = %(xid)s::text::xid8, event_id = %(event_id)s, delivered
 WHERE id = %(id)s AND lease = %(lease)s AND state = 'active' RETURNING id
 """
 RELEASE: Final = """
-UPDATE webhook SET lease = NULL, leased_until = NULL, due_at = CASE WHEN rung OR %(more)s THEN now() END
+UPDATE webhook
+SET lease = NULL, leased_until = NULL, due_at = CASE WHEN has_new_events OR %(more)s THEN now() END
 WHERE id = %(id)s AND lease = %(lease)s
 """
 FAILED: Final = """
@@ -228,7 +231,7 @@ def mark_due(db: Db, rung_until: int | None) -> int | None:
     assert row is not None
     until = int(row[0])
     if rung_until is None:
-        db.execute(RING_ALL)
+        db.execute(MARK_ALL_DUE)
     elif until > rung_until:
         db.execute(MARK_DUE, {"first": str(rung_until), "next": str(until)})
     return until

@@ -116,7 +116,7 @@ REMOVALS: Final = RemovalQueue(
     "credential",
     # Late objects are searched, and orphans deleted, with the credential first: for a day at most.
     f"""NOT EXISTS (
-        SELECT 1 FROM stray y JOIN stack k ON k.id = y.stack_id
+        SELECT 1 FROM orphan y JOIN stack k ON k.id = y.stack_id
         WHERE k.root_id = d.stack_id AND y.handled_at IS NULL
             AND y.created_at > now() - interval '{LATE_SECONDS} seconds')""",
     "o.sealed",

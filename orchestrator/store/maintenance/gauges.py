@@ -29,10 +29,10 @@ WITH RECURSIVE roots AS (
         ORDER BY g.root_id LIMIT 1)
     FROM roots WHERE roots.root_id IS NOT NULL
 )
-SELECT x.queue, count(*), extract(epoch FROM clock_timestamp() - min(x.rung_at))::float8
+SELECT x.queue, count(*), extract(epoch FROM clock_timestamp() - min(x.enqueued_at))::float8
 FROM roots CROSS JOIN LATERAL (
-    SELECT n.queue, n.rung_at FROM graph_node n
-    WHERE n.root_id = roots.root_id AND n.state = 'queued' AND n.rung_at IS NOT NULL) x
+    SELECT n.queue, n.enqueued_at FROM graph_node n
+    WHERE n.root_id = roots.root_id AND n.state = 'queued' AND n.enqueued_at IS NOT NULL) x
 GROUP BY x.queue
 """
 
@@ -67,7 +67,7 @@ STACKS: Final = "SELECT action, count(*) FROM stack WHERE status = 'IN_PROGRESS'
 class Gauges:
     """The unfinished work at a moment."""
 
-    rung: Mapping[str, int]  # queue -> nodes with a check message in flight
+    enqueued: Mapping[str, int]  # queue -> nodes with a check message in flight
     oldest_seconds: Mapping[str, float]  # queue -> age of the oldest message in flight
     nodes: Mapping[str, int]  # state -> unfinished nodes
     stacks: Mapping[str, int]  # action -> stacks in progress

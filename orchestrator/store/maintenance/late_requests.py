@@ -49,7 +49,7 @@ LEFT JOIN stack s ON s.id = r.stack_id LEFT JOIN stack root ON root.id = s.root_
 READ: Final = f"""
 SELECT l.until <= clock_timestamp(),
     l.until + make_interval(secs => {GIVE_UP_SECONDS}) <= clock_timestamp(), l.pauses, l.marked,
-    s.id IS NULL OR s.deleted_at IS NOT NULL, {AT_REST}, r.leftover OR r.action = 'DELETE', s.root_id
+    s.id IS NULL OR s.deleted_at IS NOT NULL, {AT_REST}, r.deposed OR r.action = 'DELETE', s.root_id
 FROM late_request l LEFT JOIN resource r ON r.id = l.resource_id LEFT JOIN stack s ON s.id = r.stack_id
 WHERE l.resource_id = %(resource_id)s
 """

@@ -25,14 +25,14 @@ RECORD: Final = """
 WITH r AS MATERIALIZED (
     SELECT id, stack_id FROM resource WHERE id = %(resource_id)s AND lease = %(lease)s FOR NO KEY UPDATE
 ), extended AS (
-    UPDATE stray s SET created_at = now(),
+    UPDATE orphan s SET created_at = now(),
         search_until = clock_timestamp() + make_interval(secs => %(seconds)s),
         search_due_at = clock_timestamp() + make_interval(secs => %(first)s)
     FROM r WHERE s.resource_id = r.id AND s.token = %(token)s AND s.handled_at IS NULL
         AND s.search_until IS NOT NULL
     RETURNING s.id
 ), recorded AS (
-    INSERT INTO stray (
+    INSERT INTO orphan (
         stack_id, resource_id, token, type, physical_id, physical_name, search_until, search_due_at)
     SELECT r.stack_id, r.id, %(token)s, %(type)s, '', %(physical_name)s,
         clock_timestamp() + make_interval(secs => %(seconds)s),
@@ -45,7 +45,7 @@ SELECT 1 FROM r
 # A create that is open finds the objects itself.
 DUE: Final = """
 SELECT s.id, s.token, s.type, s.physical_name, coalesce(k.project_id, ''), k.root_id
-FROM stray s LEFT JOIN resource r ON r.id = s.resource_id LEFT JOIN stack k ON k.id = s.stack_id
+FROM orphan s LEFT JOIN resource r ON r.id = s.resource_id LEFT JOIN stack k ON k.id = s.stack_id
 WHERE s.handled_at IS NULL AND s.search_due_at <= clock_timestamp()
     AND (r.id IS NULL OR r.physical_id IS NOT NULL OR r.op IS NULL)
 ORDER BY s.search_due_at LIMIT %(limit)s
@@ -54,27 +54,27 @@ ORDER BY s.search_due_at LIMIT %(limit)s
 # The object of the resource is none of the orphans, and one that is recorded is not recorded again.
 RECORD_FOUND: Final = """
 WITH r AS MATERIALIZED (
-    SELECT x.physical_id, x.op FROM resource x JOIN stray s ON s.resource_id = x.id
+    SELECT x.physical_id, x.op FROM resource x JOIN orphan s ON s.resource_id = x.id
     WHERE s.id = %(id)s FOR NO KEY UPDATE OF x
 )
-INSERT INTO stray (stack_id, resource_id, token, type, physical_id)
+INSERT INTO orphan (stack_id, resource_id, token, type, physical_id)
 SELECT s.stack_id, s.resource_id, s.token, s.type, x.physical_id
-FROM stray s CROSS JOIN unnest(%(physical_ids)s::text[]) AS x(physical_id)
+FROM orphan s CROSS JOIN unnest(%(physical_ids)s::text[]) AS x(physical_id)
 WHERE s.id = %(id)s
     AND NOT EXISTS (
         SELECT 1 FROM r WHERE r.physical_id = x.physical_id OR r.physical_id IS NULL AND r.op IS NOT NULL)
     AND NOT EXISTS (
-        SELECT 1 FROM stray o
+        SELECT 1 FROM orphan o
         WHERE o.resource_id = s.resource_id AND o.physical_id = x.physical_id AND o.handled_at IS NULL)
 RETURNING physical_id
 """
 CONTINUE: Final = """
-UPDATE stray SET search_due_at = clock_timestamp() + (clock_timestamp() - created_at),
+UPDATE orphan SET search_due_at = clock_timestamp() + (clock_timestamp() - created_at),
     handled_at = CASE WHEN clock_timestamp() >= search_until THEN now() END
 WHERE id = %(id)s
 """
 POSTPONE: Final = """
-UPDATE stray SET search_due_at = clock_timestamp() + make_interval(secs => %(seconds)s),
+UPDATE orphan SET search_due_at = clock_timestamp() + make_interval(secs => %(seconds)s),
     handled_at = CASE WHEN clock_timestamp() >= created_at + make_interval(secs => %(give_up)s) THEN now() END
 WHERE id = %(id)s
 RETURNING handled_at IS NOT NULL

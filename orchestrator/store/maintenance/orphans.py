@@ -20,28 +20,28 @@ UNHANDLED: Final = """
 SELECT s.id, s.token, s.type, s.physical_id, r.id IS NOT NULL AND r.physical_id = s.physical_id,
     coalesce(k.project_id, ''), k.root_id,
     extract(epoch FROM clock_timestamp() - s.requested_at)::float8
-FROM stray s LEFT JOIN resource r ON r.id = s.resource_id LEFT JOIN stack k ON k.id = s.stack_id
+FROM orphan s LEFT JOIN resource r ON r.id = s.resource_id LEFT JOIN stack k ON k.id = s.stack_id
 WHERE s.handled_at IS NULL AND s.search_until IS NULL
     AND (r.id IS NULL OR r.physical_id IS NOT NULL OR r.op IS NULL)
 ORDER BY s.id LIMIT %(limit)s
 """
-MARK_HANDLED: Final = "UPDATE stray SET handled_at = now() WHERE id = %(id)s"
+MARK_HANDLED: Final = "UPDATE orphan SET handled_at = now() WHERE id = %(id)s"
 
 
-MARK_REQUESTED: Final = "UPDATE stray SET requested_at = clock_timestamp() WHERE id = %(id)s"
-FORGET_REQUEST: Final = "UPDATE stray SET requested_at = NULL WHERE id = %(id)s"
+MARK_REQUESTED: Final = "UPDATE orphan SET requested_at = clock_timestamp() WHERE id = %(id)s"
+FORGET_REQUEST: Final = "UPDATE orphan SET requested_at = NULL WHERE id = %(id)s"
 UNHANDLED_OF: Final = """
-SELECT physical_id FROM stray WHERE resource_id = %(id)s AND handled_at IS NULL AND search_until IS NULL
+SELECT physical_id FROM orphan WHERE resource_id = %(id)s AND handled_at IS NULL AND search_until IS NULL
 """
 # The lock orders this before the next claim of the resource, which reads what is recorded here.
 RECORD_DUPLICATES: Final = """
 WITH r AS MATERIALIZED (
     SELECT id, stack_id FROM resource WHERE id = %(resource_id)s AND lease = %(lease)s FOR NO KEY UPDATE
 ), recorded AS (
-    INSERT INTO stray (stack_id, resource_id, token, type, physical_id)
+    INSERT INTO orphan (stack_id, resource_id, token, type, physical_id)
     SELECT r.stack_id, r.id, %(token)s, %(type)s, x.physical_id
     FROM r CROSS JOIN unnest(%(physical_ids)s::text[]) AS x(physical_id)
-    WHERE NOT EXISTS (SELECT 1 FROM stray s
+    WHERE NOT EXISTS (SELECT 1 FROM orphan s
         WHERE s.resource_id = r.id AND s.physical_id = x.physical_id AND s.handled_at IS NULL)
 )
 SELECT 1 FROM r

@@ -131,7 +131,7 @@ DEFINITIONS: Final = PurgeTarget(
 PARTS: Final = (NODES, EVENTS, FAILURES, REVISIONS, DEFINITIONS)
 
 ORPHANS: Final = PurgeTarget(
-    "strays", "stray", f"SELECT x.id FROM stray x WHERE x.handled_at < {BEFORE.format('events')}"
+    "orphans", "orphan", f"SELECT x.id FROM orphan x WHERE x.handled_at < {BEFORE.format('events')}"
 )
 AUDIT_RECORDS: Final = PurgeTarget(
     "audit records",
@@ -171,7 +171,7 @@ TABLES_OF_DELETED: Final = (
     "access",
     "watcher",
     "progress",
-    "disturbed_stack",
+    "stale_child",
     "observation",
     "observation_pass",
     "resource_verdict",

@@ -26,7 +26,7 @@ _STALE: Final = f"""
 SELECT s.project_id, s.name, s.uuid::text, s.action, r.name, coalesce(q.name, '')
 FROM resource r JOIN stack s ON s.id = r.stack_id
 CROSS JOIN LATERAL unnest(r.requires, r.input_digests) AS x(id, digest) LEFT JOIN resource q ON q.id = x.id
-WHERE r.id > %(after)s AND r.id <= %(last)s AND NOT r.leftover AND r.status = 'COMPLETE' AND r.op IS NULL
+WHERE r.id > %(after)s AND r.id <= %(last)s AND NOT r.deposed AND r.status = 'COMPLETE' AND r.op IS NULL
     AND s.status = 'COMPLETE' AND s.deleted_at IS NULL
     AND s.revision_id IS NOT DISTINCT FROM s.good_revision_id AND {IS_CHANGED_INPUT}
 ORDER BY r.id

@@ -35,8 +35,8 @@ WITH o AS MATERIALIZED (
     WHERE state = 'waiting' AND due_at <= now() ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 )
 UPDATE graph_node n
-SET state = CASE WHEN {RUNNING} THEN 'queued' ELSE 'dropped' END, due_at = NULL, rings = 0,
-    rung_at = CASE WHEN {RUNNING} THEN now() END
+SET state = CASE WHEN {RUNNING} THEN 'queued' ELSE 'dropped' END, due_at = NULL, re_enqueues = 0,
+    enqueued_at = CASE WHEN {RUNNING} THEN now() END
 FROM o JOIN stack s ON s.id = o.stack_id JOIN stack root ON root.id = s.root_id
 WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text, n.state, (
     SELECT coalesce(r.runs_as, r.type) FROM resource r WHERE r.id = ANY (ARRAY[n.resource_id])
@@ -56,8 +56,8 @@ UPDATE graph_node n
 SET state = CASE WHEN NOT {RUNNING} THEN 'dropped' WHEN n.lost_leases = 0 THEN 'queued' ELSE 'waiting' END,
     due_at = CASE WHEN {RUNNING} AND n.lost_leases > 0
         THEN clock_timestamp() + make_interval(secs => least(power(2, least(n.lost_leases, 6)), 60)) END,
-    lost_leases = least(n.lost_leases + 1, 1000), lease = NULL, leased_until = NULL, rings = 0,
-    rung_at = CASE WHEN {RUNNING} AND n.lost_leases = 0 THEN now() END
+    lost_leases = least(n.lost_leases + 1, 1000), lease = NULL, leased_until = NULL, re_enqueues = 0,
+    enqueued_at = CASE WHEN {RUNNING} AND n.lost_leases = 0 THEN now() END
 FROM o JOIN stack s ON s.id = o.stack_id JOIN stack root ON root.id = s.root_id
 WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, root.uuid::text, n.state, n.kind,
     s.uuid::text, n.lost_leases
@@ -73,10 +73,11 @@ WITH RECURSIVE roots AS (
     FROM roots WHERE roots.root_id IS NOT NULL
 )
 SELECT roots.root_id, s.uuid::text, coalesce(extract(epoch FROM now() - (
-    SELECT g.rung_at FROM graph_node g WHERE g.root_id = roots.root_id AND g.state = 'queued'
-        AND g.rung_at IS NOT NULL ORDER BY g.rung_at LIMIT 1
+    SELECT g.enqueued_at FROM graph_node g WHERE g.root_id = roots.root_id AND g.state = 'queued'
+        AND g.enqueued_at IS NOT NULL ORDER BY g.enqueued_at LIMIT 1
 )), 0)::float, EXISTS (
-    SELECT 1 FROM graph_node g WHERE g.root_id = roots.root_id AND g.state = 'queued' AND g.rung_at IS NULL
+    SELECT 1 FROM graph_node g
+    WHERE g.root_id = roots.root_id AND g.state = 'queued' AND g.enqueued_at IS NULL
 )
 FROM roots JOIN stack s ON s.id = roots.root_id
 """
@@ -84,14 +85,14 @@ FROM roots JOIN stack s ON s.id = roots.root_id
 RE_ENQUEUE = f"""
 WITH o AS MATERIALIZED (
     SELECT id, stack_id, traversal, resource_id FROM graph_node
-    WHERE root_id = %(root)s AND state = 'queued' AND rung_at < now() - make_interval(secs => %(seconds)s)
-        AND rung_at < now() - make_interval(secs => %(seconds)s * power(2, least(rings, 2)))
-        AND rung_at < now() - make_interval(secs => %(waiting)s)
-    ORDER BY rung_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    WHERE root_id = %(root)s AND state = 'queued' AND enqueued_at < now() - make_interval(secs => %(seconds)s)
+        AND enqueued_at < now() - make_interval(secs => %(seconds)s * power(2, least(re_enqueues, 2)))
+        AND enqueued_at < now() - make_interval(secs => %(waiting)s)
+    ORDER BY enqueued_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 )
 UPDATE graph_node n
-SET state = CASE WHEN {RUNNING} THEN 'queued' ELSE 'dropped' END, rings = least(n.rings + 1, 100),
-    rung_at = CASE WHEN {RUNNING} THEN now() END
+SET state = CASE WHEN {RUNNING} THEN 'queued' ELSE 'dropped' END, re_enqueues = least(n.re_enqueues + 1, 100),
+    enqueued_at = CASE WHEN {RUNNING} THEN now() END
 FROM o JOIN stack s ON s.id = o.stack_id
 WHERE n.id = o.id RETURNING n.id, n.traversal, n.queue, n.label, n.state
 """
@@ -106,7 +107,7 @@ WITH s AS MATERIALIZED (
     WHERE n.state = 'queued' AND NOT ({FOLLOWED.format("n")})
     LIMIT %(limit)s FOR UPDATE OF n SKIP LOCKED
 )
-UPDATE graph_node n SET state = 'dropped', rung_at = NULL FROM o WHERE n.id = o.id
+UPDATE graph_node n SET state = 'dropped', enqueued_at = NULL FROM o WHERE n.id = o.id
 """
 
 # A child stack without a timeout of its own ends with its parent, unless it is changed independently of it.

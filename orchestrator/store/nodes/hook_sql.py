@@ -39,7 +39,7 @@ WITH s AS MATERIALIZED (
 ), n AS (
     UPDATE graph_node n
     SET state = 'paused', hooks = ARRAY[%(hook)s] || array_remove(n.hooks, %(hook)s), lease = NULL,
-        leased_until = NULL, rung_at = NULL, rings = 0, waiting_since = now()
+        leased_until = NULL, enqueued_at = NULL, re_enqueues = 0, waiting_since = now()
     FROM s WHERE n.id = %(node_id)s AND n.stack_id = s.id AND {node}
     RETURNING n.resource_id
 ), r AS (
@@ -63,7 +63,7 @@ _PAUSED_NODE: Final = NodeEffect(
     FOR SHARE OF s
 )""",
     set="""state = CASE WHEN x.alive THEN 'paused' ELSE 'dropped' END, hooks = ARRAY[%(hook)s], lease = NULL,
-        leased_until = NULL, rung_at = NULL, rings = 0, waiting_since = now(), last_error = NULL""",
+        leased_until = NULL, enqueued_at = NULL, re_enqueues = 0, waiting_since = now(), last_error = NULL""",
     source="JOIN r ON r.id = i.resource_id CROSS JOIN (SELECT EXISTS (SELECT 1 FROM s) AS alive) AS x",
     returning="n.state",
 )
@@ -105,7 +105,7 @@ DELETE_PAUSED: Final = OutcomeStatement(
 CLEAR = f"""
 WITH n AS (
     UPDATE graph_node n
-    SET state = 'queued', rung_at = now(), rings = 0, waiting_since = NULL,
+    SET state = 'queued', enqueued_at = now(), re_enqueues = 0, waiting_since = NULL,
         hooks = CASE WHEN %(after)s THEN ARRAY[%(changed)s] ELSE array_remove(n.hooks, %(hook)s) END
     FROM stack s, resource r
     WHERE s.id = %(stack_id)s AND n.stack_id = s.id AND n.traversal = s.traversal AND n.state = 'paused'

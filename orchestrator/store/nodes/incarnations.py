@@ -42,13 +42,13 @@ HOLD: Final = f"""
 UPDATE resource r
 SET lost_at = {LOST_AT}, released = false,
     lease = %(lease)s, leased_until = clock_timestamp() + make_interval(secs => %(seconds)s)
-WHERE r.id = %(id)s AND r.leftover AND (r.lease IS NULL OR r.leased_until < clock_timestamp())
+WHERE r.id = %(id)s AND r.deposed AND (r.lease IS NULL OR r.leased_until < clock_timestamp())
     AND %(traversal)s = (SELECT s.traversal FROM stack s WHERE s.id = r.stack_id)
 RETURNING r.id, r.uuid::text, r.name, r.type, r.action, r.status, r.physical_id, r.reference_id,
     r.properties, r.attributes, r.data, convert_from(r.sealed, 'UTF8'), r.attempt, r.op,
     extract(epoch FROM clock_timestamp() - r.op_started_at)::float8,
     extract(epoch FROM r.lost_at - clock_timestamp())::float8,
-    r.requires, r.definition_id, r.metadata, r.runs_as, r.value_digest, r.input_digests, r.leftover,
+    r.requires, r.definition_id, r.metadata, r.runs_as, r.value_digest, r.input_digests, r.deposed,
     r.suspended, r.marked_unhealthy, r.repair,
     extract(epoch FROM clock_timestamp() - greatest(r.op_started_at, r.reachable_since))::float8
 """
@@ -64,8 +64,8 @@ MARK: Final = (
 IS_SHARED: Final = """
 SELECT EXISTS (
     SELECT 1 FROM resource r JOIN resource own ON own.id = %(id)s
-    WHERE r.stack_id = %(stack_id)s AND r.name = %(name)s AND r.id <> own.id AND own.leftover
-        AND NOT r.leftover
+    WHERE r.stack_id = %(stack_id)s AND r.name = %(name)s AND r.id <> own.id AND own.deposed
+        AND NOT r.deposed
         AND r.physical_id = %(physical_id)s AND coalesce(r.runs_as, r.type) = coalesce(own.runs_as, own.type))
 """
 

@@ -322,11 +322,11 @@ def release(*, many: bool) -> str:
     UPDATE graph_node n
     SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
         state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
-        rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(max_messages)s
+        enqueued_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(max_messages)s
             THEN now() END
     FROM (SELECT * FROM decrement ORDER BY id) l  -- every statement locks in this order: no deadlocks
     WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
-    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
+    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.enqueued_at, n.dirty
 )"""
 
 
@@ -343,7 +343,7 @@ def settle_and_release(node: NodeEffect) -> str:
         observed_ready = l.nth = 0, observed_ready_at = CASE WHEN l.nth = 0 THEN now() END, last_error = NULL,
         lease = NULL, leased_until = NULL,{node.merged_set}
         blocked_by = CASE WHEN l.nth = 0 THEN 0 ELSE n.blocked_by - 1 END, dirty = n.dirty OR l.changed,
-        rung_at = CASE WHEN l.nth = 0 THEN n.rung_at
+        enqueued_at = CASE WHEN l.nth = 0 THEN n.enqueued_at
             WHEN n.blocked_by = 1 AND (n.dirty OR l.changed) AND l.nth <= %(max_messages)s THEN now() END
     FROM (
         SELECT d.id, d.nth - 1 AS nth, i.changed, {node.merged_source}.id AS written_id
@@ -352,12 +352,12 @@ def settle_and_release(node: NodeEffect) -> str:
         ORDER BY d.id  -- every statement locks in this order: no deadlocks
     ) l
     WHERE n.id = ANY (ARRAY[l.id]) AND n.state = CASE WHEN l.nth = 0 THEN 'queued' ELSE 'blocked' END
-    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
+    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.enqueued_at, n.dirty
 )"""
 
 
 RELEASED_ROWS: Final = """
-SELECT CASE WHEN NOT dirty THEN 'clean' WHEN rung_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal,
+SELECT CASE WHEN NOT dirty THEN 'clean' WHEN enqueued_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal,
     queue, label
 FROM released WHERE state = 'queued'
 UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r
@@ -369,7 +369,7 @@ SELECT 'held', r.id, NULL, NULL, NULL FROM r
 # The node of a newer traversal that waits for a resource which this statement releases. The conditions are
 # those of ix_graph_node_at_work and of no other index: the number of waiting nodes must not matter.
 WAKE_WAITING_NODE: Final = f"""
-UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+UPDATE graph_node n SET state = 'queued', due_at = NULL, enqueued_at = now(), re_enqueues = 0
 FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id

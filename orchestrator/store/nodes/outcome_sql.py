@@ -66,14 +66,14 @@ SETTLE_PREVIOUS_OPERATION: Final = OutcomeStatement(
         unreachable_since = NULL, unreachable_reason = NULL,
         op = NULL, op_started_at = NULL, lost_at = NULL, lease = NULL, leased_until = NULL""",
     node=NodeEffect(
-        set="""state = 'queued', lease = NULL, leased_until = NULL, rung_at = now(), rings = 0,
+        set="""state = 'queued', lease = NULL, leased_until = NULL, enqueued_at = now(), re_enqueues = 0,
         last_error = NULL, absent = false, refusal = NULL, refused_since = NULL""",
         returning="n.id, n.traversal, n.queue, n.label",
     ),
     next=Next.NODE,
 )
 
-DEPOSE: Final = """leftover = true, lease = NULL, leased_until = NULL,
+DEPOSE: Final = """deposed = true, lease = NULL, leased_until = NULL,
         replaced_by = (SELECT new_ids.id FROM new_ids WHERE new_ids.resource_id = r.id)"""
 
 # Replace: this node creates the replacement; the deposed resource is deleted once no other resource requires
@@ -90,8 +90,8 @@ REPLACE: Final = OutcomeStatement(
     RETURNING id, replaces
 """,
     node=NodeEffect(
-        set="""state = 'queued', resource_id = m.id, lease = NULL, leased_until = NULL, rung_at = now(),
-        rings = 0, retry_count = 0, last_error = NULL, absent = false, refusal = NULL,
+        set="""state = 'queued', resource_id = m.id, lease = NULL, leased_until = NULL, enqueued_at = now(),
+        re_enqueues = 0, retry_count = 0, last_error = NULL, absent = false, refusal = NULL,
         refused_since = NULL""",
         source="JOIN replacement m ON m.replaces = i.resource_id",
         returning="n.id, n.traversal, n.queue, n.label",
@@ -128,7 +128,7 @@ _UNREACHABLE: Final = """
         unreachable_reason = CASE WHEN i.unreachable THEN i.reason END"""
 # The end of an outage ends the count of its attempts; a long one lets the other refusals start anew.
 _WAITING: Final = NodeEffect(
-    set=f"""state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
+    set=f"""state = 'waiting', lease = NULL, leased_until = NULL, enqueued_at = NULL, re_enqueues = 0,
         lost_leases = 0, waiting_since = CASE WHEN n.unreachable_tries > 0 AND NOT i.outage THEN now()
             ELSE coalesce(n.waiting_since, now()) END,
         last_error = CASE WHEN i.retried OR i.refusal IS NOT NULL THEN i.reason
@@ -319,18 +319,19 @@ clean AS MATERIALIZED (
         AND s.halted_traversal IS DISTINCT FROM s.traversal
     ORDER BY x.id FOR UPDATE OF n SKIP LOCKED
 ), stale AS (
-    UPDATE graph_node n SET dirty = true, rung_at = CASE WHEN clean.nth <= %(max_messages)s THEN now() END
+    UPDATE graph_node n SET dirty = true, enqueued_at = CASE WHEN clean.nth <= %(max_messages)s THEN now() END
     FROM clean WHERE n.id = ANY (ARRAY[clean.id]) AND EXISTS (
         SELECT 1 FROM resource o CROSS JOIN LATERAL unnest(o.requires, o.input_digests) AS x(id, digest)
         LEFT JOIN resource q ON q.id = ANY (ARRAY[x.id])
         WHERE o.id = ANY (ARRAY[clean.resource_id]) AND {IS_CHANGED_INPUT})
-    RETURNING n.id, n.traversal, n.queue, n.label, n.rung_at
+    RETURNING n.id, n.traversal, n.queue, n.label, n.enqueued_at
 ), done AS (
-    UPDATE graph_node n SET state = 'ready', observed_ready = true, observed_ready_at = now(), rung_at = NULL
+    UPDATE graph_node n
+    SET state = 'ready', observed_ready = true, observed_ready_at = now(), enqueued_at = NULL
     FROM clean WHERE n.id = ANY (ARRAY[clean.id]) AND clean.id NOT IN (SELECT id FROM stale)
     RETURNING n.id, n.needed_by, false AS changed
 ){release(many=True)}{RELEASED_ROWS}UNION ALL
-SELECT CASE WHEN rung_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal, queue, label FROM stale
+SELECT CASE WHEN enqueued_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal, queue, label FROM stale
 """
 
 # The traversal of these nodes is over: release the claims and wake the nodes that waited for their resources.
@@ -348,7 +349,7 @@ WITH i AS MATERIALIZED (
 
 # Another visit may have started the operation meanwhile: a failing traversal follows it to its end.
 DROP_UNCLAIMED: Final = f"""
-UPDATE graph_node n SET state = 'dropped', rung_at = NULL
+UPDATE graph_node n SET state = 'dropped', enqueued_at = NULL
 FROM unnest(%(ids)s) AS x(id), stack s
 WHERE x.id > 0 AND n.id = ANY (ARRAY[x.id]) AND {QUEUED} AND s.id = ANY (ARRAY[n.stack_id])
     AND (s.traversal <> n.traversal OR s.halted_traversal = n.traversal AND NOT EXISTS (

@@ -20,7 +20,7 @@ QUEUED = "n.state IN ('queued', '')"
 CHECKING = "n.state IN ('checking', '')"
 
 # Whether a deposed incarnation o of a resource may hold what another incarnation needs.
-HOLDS = "o.leftover AND o.attempt > 0 AND o.released IS NOT TRUE"
+HOLDS = "o.deposed AND o.attempt > 0 AND o.released IS NOT TRUE"
 
 # The credential of a visit. The caller of a DELETE or CHECK may have delegated their own for it, with which
 # nothing else runs: no signal, and no later operation (operations/adr/0026).
@@ -52,7 +52,7 @@ def visit_columns(revision: str = "s.revision_id", credential: str = CREDENTIAL)
     extract(epoch FROM clock_timestamp() - r.op_started_at)::float8,
     extract(epoch FROM r.lost_at - clock_timestamp())::float8,
     r.requires, r.definition_id, r.metadata, r.runs_as, r.value_digest,
-        r.input_digests, r.leftover, r.suspended,
+        r.input_digests, r.deposed, r.suspended,
     d.id, d.body, encode(d.digest, 'hex'), d.requires, d.dep_attrs,
     inputs.handed_on, nullif(n.hooks, '{{}}'), n.unreachable_tries,
     extract(epoch FROM clock_timestamp() - n.waiting_since)::float8, r.marked_unhealthy, r.repair,
@@ -70,7 +70,7 @@ VISIT_COLUMNS = visit_columns()
 
 def visit_joins(
     definition: str = "coalesce(n.definition_id, r.definition_id)",
-    requirement: str = "q.name = ANY(d.requires) AND NOT q.leftover",
+    requirement: str = "q.name = ANY(d.requires) AND NOT q.deposed",
 ) -> str:
     """Return the tables that VISIT_COLUMNS reads, joined to n.
 
@@ -195,7 +195,7 @@ TRAVERSALS_OF = "SELECT DISTINCT stack_id, traversal FROM graph_node WHERE id = 
 
 DEFER_BUSY = f"""
 UPDATE graph_node n
-SET state = 'waiting', rung_at = NULL, rings = 0, waiting_since = coalesce(n.waiting_since, now()),
+SET state = 'waiting', enqueued_at = NULL, re_enqueues = 0, waiting_since = coalesce(n.waiting_since, now()),
     due_at = least(r.leased_until, clock_timestamp() + interval '1 second')
 FROM resource r
 WHERE n.id = ANY(%(ids)s) AND n.traversal = %(traversal)s AND {QUEUED}
@@ -203,7 +203,7 @@ WHERE n.id = ANY(%(ids)s) AND n.traversal = %(traversal)s AND {QUEUED}
 """
 
 INSERT_ORPHAN = """
-INSERT INTO stray (stack_id, resource_id, token, type, physical_id)
+INSERT INTO orphan (stack_id, resource_id, token, type, physical_id)
 VALUES (%(stack_id)s, %(resource_id)s, %(token)s, %(type)s, %(physical_id)s)
 """
 
@@ -226,7 +226,7 @@ WHERE n.id = ANY(%(ids)s) AND r.id = ANY (ARRAY[n.resource_id]) AND r.lease = %(
 
 # The sweep sends the next message: the sender of the last message may not be notified any more.
 RELEASE = """
-UPDATE graph_node SET state = 'queued', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0
+UPDATE graph_node SET state = 'queued', lease = NULL, leased_until = NULL, enqueued_at = NULL, re_enqueues = 0
 WHERE id = %(id)s AND state = 'checking' AND lease = %(lease)s
 """
 
@@ -234,7 +234,7 @@ WHERE id = %(id)s AND state = 'checking' AND lease = %(lease)s
 SEPARATE = """
 WITH released AS (
     UPDATE graph_node n
-    SET state = 'queued', lease = NULL, leased_until = NULL, rung_at = now(), rings = 0
+    SET state = 'queued', lease = NULL, leased_until = NULL, enqueued_at = now(), re_enqueues = 0
     WHERE n.id = ANY (%(ids)s::bigint[]) AND n.state = 'checking' AND n.lease = %(lease)s
     RETURNING n.id, n.traversal, n.queue, n.label, n.resource_id
 ), r AS (
@@ -247,15 +247,15 @@ SELECT 'send', id, traversal, queue, label FROM released
 REFILL_WINDOW = """
 WITH outstanding AS (
     SELECT count(*) AS n FROM (
-        SELECT 1 FROM graph_node WHERE root_id = %(root)s AND state = 'queued' AND rung_at IS NOT NULL
+        SELECT 1 FROM graph_node WHERE root_id = %(root)s AND state = 'queued' AND enqueued_at IS NOT NULL
             LIMIT %(window)s) o
 ), chosen AS MATERIALIZED (
-    SELECT id FROM graph_node WHERE root_id = %(root)s AND state = 'queued' AND rung_at IS NULL
+    SELECT id FROM graph_node WHERE root_id = %(root)s AND state = 'queued' AND enqueued_at IS NULL
     LIMIT greatest(0, %(window)s - (SELECT n FROM outstanding)) FOR UPDATE SKIP LOCKED
-), rung AS (
-    UPDATE graph_node n SET rung_at = now(), rings = 0 FROM chosen c WHERE n.id = ANY (ARRAY[c.id])
+), enqueued AS (
+    UPDATE graph_node n SET enqueued_at = now(), re_enqueues = 0 FROM chosen c WHERE n.id = ANY (ARRAY[c.id])
     RETURNING n.id, n.traversal, n.queue, n.label
 )
 SELECT 'outstanding', n, NULL, NULL, NULL FROM outstanding
-UNION ALL SELECT 'send', id, traversal, queue, label FROM rung
+UNION ALL SELECT 'send', id, traversal, queue, label FROM enqueued
 """

@@ -64,7 +64,7 @@ WHERE g.project_id = %(project_id)s AND NOT {check_in("g.kind", OF_PROJECT)}
 """
 _UNOBSERVED: Final = f"""
 SELECT count(*) FROM below b JOIN resource r ON r.stack_id = b.id
-WHERE NOT r.leftover AND r.physical_id IS NOT NULL AND coalesce(r.runs_as, r.type) = ANY(%(types)s)
+WHERE NOT r.deposed AND r.physical_id IS NOT NULL AND coalesce(r.runs_as, r.type) = ANY(%(types)s)
     AND NOT EXISTS (SELECT 1 FROM resource_verdict v WHERE v.resource_id = r.id AND {IS_SHOWN})
 """
 UNOBSERVED_IN_TREE: Final = f"{_TREE}{_UNOBSERVED}"

@@ -1,7 +1,7 @@
 """Observation groups: which are due, who holds them, and the end of a round.
 
 Every statement is a transaction of its own. A message carries only the id of a group and may be lost or
-repeated: `rung_at` is set with the message and cleared by the claim, so that a second message finds nothing.
+repeated: `enqueued_at` is set with the message and cleared by the claim, so a second message finds nothing.
 """
 
 from __future__ import annotations
@@ -71,18 +71,18 @@ DUE = """
 WITH g AS MATERIALIZED (
     SELECT id FROM observation_group
     WHERE due_at <= now() AND (leased_until IS NULL OR leased_until < now())
-        AND (rung_at IS NULL OR rung_at < now() - make_interval(secs => %(message_seconds)s))
+        AND (enqueued_at IS NULL OR enqueued_at < now() - make_interval(secs => %(message_seconds)s))
     ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
 )
-UPDATE observation_group o SET rung_at = now() FROM g WHERE o.id = g.id
+UPDATE observation_group o SET enqueued_at = now() FROM g WHERE o.id = g.id
 RETURNING o.id, o.service || ' ' || o.kind, o.project_id
 """
 
 CLAIM = """
-UPDATE observation_group SET rung_at = NULL, lease = %(lease)s,
+UPDATE observation_group SET enqueued_at = NULL, lease = %(lease)s,
     leased_until = clock_timestamp() + make_interval(secs => %(lease_seconds)s),
     round_at = CASE WHEN after_id > 0 THEN round_at ELSE clock_timestamp() END
-WHERE id = %(id)s AND rung_at IS NOT NULL AND (leased_until IS NULL OR leased_until < clock_timestamp())
+WHERE id = %(id)s AND enqueued_at IS NOT NULL AND (leased_until IS NULL OR leased_until < clock_timestamp())
 RETURNING id, project_id, region, service, kind, lease, round_at, observed_at, interval_seconds, after_id,
     credential_id, failing_since IS NOT NULL, loss_since IS NOT NULL, objects, types
 """

@@ -19,7 +19,7 @@ from orchestrator.store.tables.base import check_in
 
 Db = Connection[TupleRow]
 
-IS_FREE: Final = "r.op IS NULL AND r.lease IS NULL AND NOT r.leftover AND r.action <> 'DELETE'"
+IS_FREE: Final = "r.op IS NULL AND r.lease IS NULL AND NOT r.deposed AND r.action <> 'DELETE'"
 
 MARK: Final = f"""
 WITH i AS MATERIALIZED (

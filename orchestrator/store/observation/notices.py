@@ -25,7 +25,7 @@ REPEATED_SECONDS: Final = 0.2  # within which a repeated notification writes not
 NOTE: Final = f"""
 WITH r AS MATERIALIZED (
     SELECT r.physical_id, r.stack_id FROM resource r
-    WHERE {IS_NAMED} AND NOT r.leftover AND r.action <> 'DELETE'
+    WHERE {IS_NAMED} AND NOT r.deposed AND r.action <> 'DELETE'
 ), x AS MATERIALIZED (
     SELECT DISTINCT r.physical_id AS id FROM r JOIN stack s ON s.id = r.stack_id
     WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL
@@ -49,16 +49,16 @@ PROJECTS: Final = "SELECT DISTINCT project_id FROM observation_group WHERE regio
 # The next round begins no earlier than the pause after the last one. Without an effect if one is due anyway:
 # so a flood writes a row per round. Projects without stacks have no group.
 RING: Final = """
-INSERT INTO observation_group AS g (project_id, region, service, kind, due_at, rung_at)
+INSERT INTO observation_group AS g (project_id, region, service, kind, due_at, enqueued_at)
 SELECT %(project_id)s, %(region)s, '', 'notified', now(), now()
 WHERE EXISTS (SELECT 1 FROM stack s WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL)
 ON CONFLICT (project_id, region, service, kind) DO UPDATE SET
     due_at = greatest(now(), g.observed_at + make_interval(secs => g.interval_seconds)),
-    rung_at = CASE WHEN g.leased_until IS NULL OR g.leased_until < now() THEN
+    enqueued_at = CASE WHEN g.leased_until IS NULL OR g.leased_until < now() THEN
         CASE WHEN now() >= coalesce(g.observed_at + make_interval(secs => g.interval_seconds), now())
             THEN now() END END
 WHERE g.due_at > greatest(now(), g.observed_at + make_interval(secs => g.interval_seconds))
-RETURNING id, rung_at IS NOT NULL
+RETURNING id, enqueued_at IS NOT NULL
 """
 TAKE: Final = """
 SELECT physical_id, noted_at FROM observation_notice
@@ -103,11 +103,11 @@ UPDATE observation_group SET lease = NULL, leased_until = NULL,
     loss_approved_by = CASE WHEN %(lost)s > 0 THEN NULL ELSE loss_approved_by END
 WHERE id = %(id)s AND lease = %(lease)s
 """
-# A round over the lists of a group, for many of its objects: it begins now (with `rung_at`), or when enough
-# time has passed since the last one.
+# A round over the lists of a group, for many of its objects: it begins now (with `enqueued_at`), or when
+# enough time has passed since the last one.
 HASTEN: Final = """
 UPDATE observation_group g SET interval_seconds = 0, due_at = least(g.due_at, x.at),
-    rung_at = CASE WHEN x.at <= now() THEN now() ELSE g.rung_at END
+    enqueued_at = CASE WHEN x.at <= now() THEN now() ELSE g.enqueued_at END
 FROM (SELECT id, greatest(now(), observed_at + make_interval(secs => greatest(
         %(shortest)s::float8, %(share)s::float8 * coalesce(seconds, 0)))) AS at
     FROM observation_group WHERE id = %(id)s AND (leased_until IS NULL OR leased_until < now())) AS x

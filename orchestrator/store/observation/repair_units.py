@@ -41,7 +41,7 @@ WITH v AS MATERIALIZED (
 SELECT m.stack_id, count(*), count(*) FILTER (WHERE m.status = 'COMPLETE'
     AND m.id NOT IN (SELECT resource_id FROM v)
     AND m.id NOT IN (SELECT parent_resource_id FROM v WHERE parent_resource_id IS NOT NULL))
-FROM resource m WHERE m.stack_id = ANY(%(stacks)s) AND NOT m.leftover AND m.action <> 'DELETE'
+FROM resource m WHERE m.stack_id = ANY(%(stacks)s) AND NOT m.deposed AND m.action <> 'DELETE'
 GROUP BY m.stack_id
 """
 

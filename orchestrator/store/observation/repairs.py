@@ -208,7 +208,7 @@ WITH p AS MATERIALIZED (
     FROM repair p LEFT JOIN stack s ON s.id = p.root_id
     LEFT JOIN LATERAL (
         SELECT r.* FROM resource r
-        WHERE r.stack_id = p.stack_id AND r.name = p.name AND NOT r.leftover LIMIT 1) AS r ON true
+        WHERE r.stack_id = p.stack_id AND r.name = p.name AND NOT r.deposed LIMIT 1) AS r ON true
     LEFT JOIN observation_group g ON g.id = p.group_id
     LEFT JOIN LATERAL (
         SELECT v.id FROM resource_verdict v

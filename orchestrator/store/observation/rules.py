@@ -120,11 +120,11 @@ WITH RECURSIVE t AS (
     SELECT s.id, ''::text AS prefix FROM stack s WHERE s.id = %(stack_id)s
     UNION ALL
     SELECT c.id, t.prefix || r.name || '.'
-    FROM t JOIN resource r ON r.stack_id = t.id AND NOT r.leftover JOIN stack c ON c.parent_resource_id = r.id
+    FROM t JOIN resource r ON r.stack_id = t.id AND NOT r.deposed JOIN stack c ON c.parent_resource_id = r.id
     WHERE c.deleted_at IS NULL
 ), p AS (
     SELECT t.prefix || r.name AS path, coalesce(r.runs_as, r.type) AS type
-    FROM t JOIN resource r ON r.stack_id = t.id AND NOT r.leftover
+    FROM t JOIN resource r ON r.stack_id = t.id AND NOT r.deposed
 )"""
 AT_PATH: Final = f"{TREE} SELECT path, type FROM p WHERE path = %(path)s LIMIT 1"
 MATCHING: Final = f"""{TREE}

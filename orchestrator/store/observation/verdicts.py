@@ -108,7 +108,7 @@ WITH v AS MATERIALIZED (
     WHERE v.group_id = %(group_id)s AND NOT EXISTS (
         SELECT 1 FROM resource r JOIN stack s ON s.id = r.stack_id
         WHERE r.id = v.resource_id AND s.deleted_at IS NULL AND {CURRENT}
-            AND NOT r.leftover AND r.action <> 'DELETE')
+            AND NOT r.deposed AND r.action <> 'DELETE')
     ORDER BY v.resource_id FOR UPDATE SKIP LOCKED
 ), ended AS ({_HISTORY}
     {_ENDED_FACT} FROM v WHERE {_IS_DRIFT}

@@ -28,7 +28,7 @@ PAGE: Final = 5_000  # rows read at a time
 
 VERSION: Final = "r.xmin::text::bigint"
 TYPE: Final = "coalesce(r.runs_as, r.type)"
-AT_REST: Final = """r.physical_id IS NOT NULL AND r.op IS NULL AND r.lease IS NULL AND NOT r.leftover
+AT_REST: Final = """r.physical_id IS NOT NULL AND r.op IS NULL AND r.lease IS NULL AND NOT r.deposed
     AND r.action <> 'DELETE' AND r.released IS NULL"""
 
 TYPES = f"""

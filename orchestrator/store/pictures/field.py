@@ -29,15 +29,15 @@ from orchestrator.store.tables.base import check_in
 Db = Connection[TupleRow]
 
 FIRST_STATE: Final = ord("A")  # letters for the states, because a text is cheaper than an array of bytes
-LEFTOVER: Final = 32  # added to the letter of a deposed row
+DEPOSED: Final = 32  # added to the letter of a deposed row
 _CODE: Final = {name: code for code, name in enumerate(STATES)}
-_STATES: Final = bytes(max(0, byte - FIRST_STATE) % LEFTOVER for byte in range(256))
+_STATES: Final = bytes(max(0, byte - FIRST_STATE) % DEPOSED for byte in range(256))
 
 # The state of a resource as its byte in a field.
 STATE: Final = f"""CASE
     WHEN r.action = 'DELETE' AND r.status = 'COMPLETE' THEN {_CODE["deleted"]}
     WHEN r.status = 'FAILED' THEN {_CODE["failed"]}
-    WHEN r.leftover OR r.action = 'DELETE' THEN {_CODE["deleting"]}
+    WHEN r.deposed OR r.action = 'DELETE' THEN {_CODE["deleting"]}
     WHEN r.action = 'INIT' AND r.op IS NULL THEN {_CODE["planned"]}
     WHEN r.action = 'INIT' OR r.status = 'IN_PROGRESS' THEN {_CODE["in_progress"]}
     WHEN r.suspended THEN {_CODE["suspended"]}
@@ -55,7 +55,7 @@ SELECT x.stack_id, string_agg(int8send(x.id), ''), string_agg(x.letter, ''), jso
     string_agg(int8send(hashtextextended(x.type, 0)), '')
 FROM (
     SELECT r.stack_id, r.id, r.name, r.type,
-        chr({FIRST_STATE} + {STATE} + CASE WHEN r.leftover THEN {LEFTOVER} ELSE 0 END) AS letter
+        chr({FIRST_STATE} + {STATE} + CASE WHEN r.deposed THEN {DEPOSED} ELSE 0 END) AS letter
     FROM resource r WHERE r.stack_id = ANY(%(stacks)s) ORDER BY r.stack_id, r.name) AS x
 GROUP BY x.stack_id ORDER BY x.stack_id
 """
@@ -83,7 +83,7 @@ SELECT DISTINCT ON (r.stack_id, r.name) r.stack_id, r.name, r.id, {STATE}, EXIST
         AND {check_in("v.verdict", DRIFTED_STATES)} AND {CURRENT})
 FROM unnest(%(stacks)s::bigint[], %(names)s::text[]) AS x(stack_id, name)
 JOIN resource r ON r.stack_id = x.stack_id AND r.name = x.name
-ORDER BY r.stack_id, r.name, r.leftover, r.id DESC
+ORDER BY r.stack_id, r.name, r.deposed, r.id DESC
 """
 NAMES: Final = """
 SELECT r.id, r.name, r.type, r.action, r.status, s.name, s.uuid
@@ -180,7 +180,7 @@ def current(names: Sequence[str], ids: Sequence[int], letters: Sequence[int]) ->
     """Return which rows are the current incarnations: the youngest of each name that is not deposed, or the
     youngest of all.
     """
-    ranks = [(letter - FIRST_STATE < LEFTOVER, id_) for letter, id_ in zip(letters, ids, strict=True)]
+    ranks = [(letter - FIRST_STATE < DEPOSED, id_) for letter, id_ in zip(letters, ids, strict=True)]
     best: dict[str, tuple[bool, int]] = {}
     for name, rank in zip(names, ranks, strict=True):
         best[name] = max(best.get(name, rank), rank)

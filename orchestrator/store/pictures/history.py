@@ -53,7 +53,7 @@ WHERE r.stack_id = ANY(%(stacks)s) AND r.created_at < %(since)s
 """
 EXISTED: Final = """
 SELECT r.id FROM resource r
-WHERE r.id = ANY(%(ids)s) AND r.created_at <= %(at)s AND NOT r.leftover AND r.action <> 'DELETE'
+WHERE r.id = ANY(%(ids)s) AND r.created_at <= %(at)s AND NOT r.deposed AND r.action <> 'DELETE'
 """
 
 # Faults that had begun, and had not ended. A verdict of today that is void was valid until the operation.

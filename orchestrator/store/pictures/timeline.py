@@ -134,7 +134,7 @@ WITH RECURSIVE step AS (
     WHERE s.nth < %(steps)s
 )
 SELECT s.name, r.type, extract(epoch FROM n.observed_ready_at)::float8
-FROM step s JOIN resource r ON r.stack_id = %(stack_id)s AND r.name = s.name AND NOT r.leftover
+FROM step s JOIN resource r ON r.stack_id = %(stack_id)s AND r.name = s.name AND NOT r.deposed
 LEFT JOIN graph_node n ON n.stack_id = r.stack_id AND n.traversal = %(traversal)s AND n.kind = 'update'
     AND n.resource_id = r.id
 ORDER BY s.nth DESC

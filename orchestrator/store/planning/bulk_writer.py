@@ -52,14 +52,14 @@ WHERE stack_id = %(stack_id)s AND valid_to IS NULL
 """
 ROWS = f"""
 SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
-    value_digest, leftover, suspended, {IS_SUSPECT} OR released IS NOT NULL
+    value_digest, deposed, suspended, {IS_SUSPECT} OR released IS NOT NULL
 FROM resource WHERE stack_id = %(stack_id)s
 """
 MARK_DEPOSED = """
-UPDATE resource r SET leftover = true, replaced_by = x.by
+UPDATE resource r SET deposed = true, replaced_by = x.by
 FROM unnest(%(ids)s::bigint[], %(replacements)s::bigint[]) AS x(id, by) WHERE r.id = ANY (ARRAY[x.id])
 """
-RESTORE_DEPOSED = "UPDATE resource SET leftover = false, replaced_by = NULL WHERE id = ANY(%(ids)s)"
+RESTORE_DEPOSED = "UPDATE resource SET deposed = false, replaced_by = NULL WHERE id = ANY(%(ids)s)"
 DROP_ROWS = """
 DELETE FROM resource WHERE id = ANY(%(ids)s) AND action = 'INIT' AND attempt = 0 AND lease IS NULL
 """
@@ -315,19 +315,20 @@ def _streamed(db: Db, query: str, values: Mapping[str, int]) -> Iterator[tuple[A
 CLEANUP_PLAN_LABEL = "removals"  # label of the plan node of a traversal's second plan (operations/adr/0002)
 
 UNPLANNED_DEPOSED = f"""
-{ROWS.strip()} AND leftover AND NOT EXISTS (
+{ROWS.strip()} AND deposed AND NOT EXISTS (
     SELECT 1 FROM graph_node n WHERE n.stack_id = resource.stack_id AND n.traversal = %(traversal)s
         AND n.kind = 'cleanup' AND n.resource_id = resource.id)
 """
 COUNT_UNPLANNED_DEPOSED = f"SELECT count(*) FROM ({UNPLANNED_DEPOSED} LIMIT %(limit)s) AS found"
 PLAN_REMOVALS = """
 WITH held AS (
-    UPDATE graph_node SET state = 'blocked', blocked_by = 1, lease = NULL, leased_until = NULL, rung_at = NULL
+    UPDATE graph_node
+    SET state = 'blocked', blocked_by = 1, lease = NULL, leased_until = NULL, enqueued_at = NULL
     WHERE id = %(finish)s AND state IN ('checking', '') AND lease = %(lease)s
     RETURNING id, stack_id, root_id, traversal
 )
 INSERT INTO graph_node
-    (stack_id, root_id, traversal, kind, queue, label, needed_by, state, rung_at, lease, leased_until)
+    (stack_id, root_id, traversal, kind, queue, label, needed_by, state, enqueued_at, lease, leased_until)
 SELECT stack_id, root_id, traversal, 'plan', 'bulk', %(label)s, ARRAY[id], 'checking', now(), %(lease)s,
     clock_timestamp() + make_interval(secs => %(seconds)s)
 FROM held RETURNING id

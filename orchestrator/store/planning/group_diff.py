@@ -34,7 +34,7 @@ WITH span AS (
     SELECT name, built_digest, coalesce(runs_as, type) AS type,
         status <> 'COMPLETE' OR op IS NOT NULL OR action IN ('INIT', 'DELETE') OR suspended
             OR requires <> '{{}}' OR {IS_SUSPECT} OR released IS NOT NULL AS unsettled
-    FROM resource WHERE stack_id = %(stack_id)s AND NOT leftover
+    FROM resource WHERE stack_id = %(stack_id)s AND NOT deposed
 ), in_force AS (
     SELECT name, digest FROM resource_definition WHERE stack_id = %(stack_id)s AND valid_to IS NULL
 )
@@ -46,13 +46,13 @@ SELECT name FROM (
     SELECT coalesce(w.name, d.name) FROM desired w FULL JOIN in_force d ON d.name = w.name
     WHERE w.name IS NULL OR d.name IS NULL OR d.digest IS DISTINCT FROM w.digest
     UNION
-    SELECT name FROM resource WHERE stack_id = %(stack_id)s AND leftover
+    SELECT name FROM resource WHERE stack_id = %(stack_id)s AND deposed
 ) AS changed
 LIMIT %(limit)s
 """
 ROWS: Final = f"""
 SELECT id, name, coalesce(runs_as, type), action, status, op, attempt, built_digest, requires, input_digests,
-    value_digest, leftover, suspended, {IS_SUSPECT} OR released IS NOT NULL
+    value_digest, deposed, suspended, {IS_SUSPECT} OR released IS NOT NULL
 FROM resource WHERE stack_id = %(stack_id)s AND name = ANY(%(names)s) ORDER BY id + 0
 """
 DEFINITIONS: Final = """

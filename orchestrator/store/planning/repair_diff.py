@@ -31,8 +31,8 @@ UNSETTLED: Final = f"""
 WITH RECURSIVE d AS MATERIALIZED (
     SELECT name, digest, requires FROM resource_definition WHERE stack_id = %(stack_id)s AND valid_to IS NULL
 ), r AS MATERIALIZED (
-    SELECT id, name, built_digest, requires, input_digests, value_digest, leftover,
-        status <> 'COMPLETE' OR op IS NOT NULL OR action IN ('INIT', 'DELETE') OR suspended OR leftover
+    SELECT id, name, built_digest, requires, input_digests, value_digest, deposed,
+        status <> 'COMPLETE' OR op IS NOT NULL OR action IN ('INIT', 'DELETE') OR suspended OR deposed
             OR {IS_SUSPECT} OR released IS NOT NULL
             OR coalesce(runs_as, type) = ANY(%(types)s::text[]) AS unsettled
     FROM resource WHERE stack_id = %(stack_id)s

@@ -62,7 +62,7 @@ SELECT v.environment, v.files, s.depth, v.sealed, v.denied_types,
     {FINISH_ID},
     {HAS_NODES},
     (SELECT json_agg(json_build_array(r.id, r.name, coalesce(r.runs_as, r.type), r.action, r.status, r.op,
-            r.attempt, NULL, r.requires, r.input_digests, r.value_digest, r.leftover) ORDER BY r.id)
+            r.attempt, NULL, r.requires, r.input_digests, r.value_digest, r.deposed) ORDER BY r.id)
         FROM (SELECT * FROM resource WHERE stack_id = s.id LIMIT %(limit)s::integer) AS r),
     ARRAY(SELECT nextval('graph_node_id_seq')
         FROM generate_series(1, %(ahead)s::integer))
@@ -87,13 +87,13 @@ PLANNED_ROWS = """x AS MATERIALIZED (
         needed_by bigint[], early_needed_by bigint[], blocked_by integer, nth integer, """
 INSERT_NODES = """nodes AS (
     INSERT INTO graph_node (id, stack_id, root_id, traversal, kind, resource_id, definition_id, queue, label,
-        needed_by, early_needed_by, blocked_by, dirty, state, rung_at)
+        needed_by, early_needed_by, blocked_by, dirty, state, enqueued_at)
     SELECT x.node_id, ours.stack_id, ours.root_id, ours.traversal, x.kind, x.resource_id, x.definition_id,
         x.queue, x.name, x.needed_by, x.early_needed_by, x.blocked_by, true,
         CASE WHEN x.blocked_by > 0 THEN 'blocked' ELSE 'queued' END,
         CASE WHEN x.blocked_by = 0 AND x.nth <= %(max_enqueued)s::integer THEN now() END
     FROM x CROSS JOIN ours
-    RETURNING id, traversal, queue, label, state, rung_at
+    RETURNING id, traversal, queue, label, state, enqueued_at
 )"""
 SETTLE_PLAN_NODE = """finish AS (
     UPDATE graph_node n SET blocked_by = %(feeders)s::integer
@@ -105,7 +105,7 @@ SETTLE_PLAN_NODE = """finish AS (
     FROM ours WHERE n.id = ANY (ARRAY[ours.id])
 )"""
 RESULT = """
-SELECT CASE WHEN rung_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal, queue, label
+SELECT CASE WHEN enqueued_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal, queue, label
 FROM nodes WHERE state = 'queued'
 UNION ALL SELECT 'held', id, NULL, NULL, NULL FROM ours
 """
@@ -125,7 +125,7 @@ WITH {LOCK_PLAN_NODE}, {PLANNED_ROWS}
 WRITE_DELETE = f"""
 WITH {LOCK_PLAN_NODE}, {PLANNED_ROWS}deposed boolean)
 ), r AS (
-    UPDATE resource r SET leftover = true, replaced_by = NULL
+    UPDATE resource r SET deposed = true, replaced_by = NULL
     FROM x WHERE x.deposed AND r.id = ANY (ARRAY[x.resource_id])
 ), {INSERT_NODES}, {SETTLE_PLAN_NODE}, old AS (
     DELETE FROM graph_node n WHERE n.id = ANY (ARRAY(

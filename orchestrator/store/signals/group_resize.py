@@ -27,7 +27,7 @@ MARK_BATCHED = """
 WITH touched AS (
     UPDATE resource r SET action = 'UPDATE', updated_at = now()
     FROM stack s
-    WHERE s.id = %(stack_id)s AND r.stack_id = s.id AND r.created_at < s.action_started_at AND NOT r.leftover
+    WHERE s.id = %(stack_id)s AND r.stack_id = s.id AND r.created_at < s.action_started_at AND NOT r.deposed
         AND r.action = 'CREATE' AND r.status = 'COMPLETE' AND r.op IS NULL AND r.lease IS NULL
         AND EXISTS (SELECT 1 FROM stack c WHERE c.parent_resource_id = r.id)
     RETURNING r.stack_id, r.name, r.type, r.physical_id
@@ -42,7 +42,7 @@ FIND = f"""
 SELECT r.id, r.name, coalesce(r.runs_as, r.type), r.action,
     (SELECT count(*) FROM signal g WHERE g.resource_id = r.id AND g.about = '{ADJUSTMENT}')
 FROM resource r
-WHERE r.stack_id = %(stack_id)s AND NOT r.leftover
+WHERE r.stack_id = %(stack_id)s AND NOT r.deposed
     AND (r.physical_id = %(id)s OR r.reference_id = %(id)s)
 LIMIT 1
 """

@@ -59,7 +59,7 @@ WHERE NOT EXISTS (SELECT 1 FROM signal g WHERE g.resource_id = x.resource_id AND
 """
 
 _RECEIVER = """SELECT r.id, r.name, r.type, r.runs_as, r.action, r.physical_id FROM resource r
-    WHERE r.stack_id = {stack_id} AND r.name = {name} ORDER BY r.leftover, r.id DESC LIMIT 1"""
+    WHERE r.stack_id = {stack_id} AND r.name = {name} ORDER BY r.deposed, r.id DESC LIMIT 1"""
 RECEIVER = _RECEIVER.format(stack_id="%(stack_id)s", name="%(name)s")
 
 REACH = f"""

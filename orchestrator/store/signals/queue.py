@@ -146,7 +146,7 @@ WITH w AS MATERIALIZED (
     SELECT r.id, r.stack_id, r.op, r.name FROM watcher w JOIN resource r ON r.id = ANY (ARRAY[w.watcher_id])
     WHERE w.resource_id = %(resource_id)s
 ), woken AS (
-    UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+    UPDATE graph_node n SET state = 'queued', due_at = NULL, enqueued_at = now(), re_enqueues = 0
     FROM w JOIN stack s ON s.id = ANY (ARRAY[w.stack_id]) CROSS JOIN LATERAL (
         SELECT m.id FROM graph_node m
         WHERE m.stack_id = w.stack_id AND m.resource_id = w.id
@@ -168,21 +168,21 @@ UNION ALL SELECT 'send', id, traversal, queue, label FROM woken
 DUE = """
 WITH o AS MATERIALIZED (
     SELECT id FROM signal WHERE due_at <= now() ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-), rung AS (
+), enqueued AS (
     UPDATE signal g
     SET due_at = CASE WHEN g.tries = 0 THEN now() + make_interval(secs => %(seconds)s) ELSE g.due_at END
     FROM o WHERE g.id = o.id
     RETURNING g.resource_id, g.stack_id
 )
-SELECT rung.resource_id, coalesce(r.name, ''), root.uuid::text
-FROM (SELECT DISTINCT resource_id, stack_id FROM rung) AS rung
-JOIN stack s ON s.id = rung.stack_id JOIN stack root ON root.id = s.root_id
-LEFT JOIN resource r ON r.id = rung.resource_id
+SELECT enqueued.resource_id, coalesce(r.name, ''), root.uuid::text
+FROM (SELECT DISTINCT resource_id, stack_id FROM enqueued) AS enqueued
+JOIN stack s ON s.id = enqueued.stack_id JOIN stack root ON root.id = s.root_id
+LEFT JOIN resource r ON r.id = enqueued.resource_id
 """
 
 FIND = """
 SELECT r.id FROM resource r
-WHERE r.stack_id = %(stack_id)s AND r.physical_id = %(physical_id)s AND NOT r.leftover LIMIT 2
+WHERE r.stack_id = %(stack_id)s AND r.physical_id = %(physical_id)s AND NOT r.deposed LIMIT 2
 """
 
 # Write only the mark, and only while the resource is not claimed.

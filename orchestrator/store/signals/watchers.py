@@ -32,7 +32,7 @@ SELECT r.id, r.name, coalesce(r.runs_as, r.type), r.physical_id, r.reference_id,
     r.metadata, convert_from(r.sealed, 'UTF8'),
     EXISTS (SELECT 1 FROM watcher w WHERE w.resource_id = r.id AND w.watcher_id = %(watcher_id)s)
 FROM resource r WHERE """
-REQUIRED = f"{_PEER}r.id = ANY(%(ids)s::bigint[]) ORDER BY r.leftover, r.id DESC"
+REQUIRED = f"{_PEER}r.id = ANY(%(ids)s::bigint[]) ORDER BY r.deposed, r.id DESC"
 BY_ID = f"{_PEER}r.id = %(id)s"
 
 WATCH = """
@@ -47,7 +47,7 @@ CLEAR_ALL = f"""
 INSERT INTO signal (stack_id, resource_id, details, about, due_at)
 SELECT r.stack_id, r.id, %(details)s, '{CLEARED}', now()
 FROM watcher w JOIN resource r ON r.id = w.resource_id JOIN stack s ON s.id = r.stack_id
-WHERE w.watcher_id = %(watcher_id)s AND NOT r.leftover AND r.physical_id IS NOT NULL
+WHERE w.watcher_id = %(watcher_id)s AND NOT r.deposed AND r.physical_id IS NOT NULL
     AND s.action <> 'DELETE'
     AND NOT EXISTS (SELECT 1 FROM signal g WHERE g.resource_id = r.id AND g.about = '{CLEARED}')
 """

@@ -63,7 +63,7 @@ class Unfinished:
     refused_since: dt.datetime | None  # the first refusal of this kind
     due_at: dt.datetime | None
     until_told: bool  # it waits for an event, not for a time
-    rung_at: dt.datetime | None
+    enqueued_at: dt.datetime | None
     waiting_since: dt.datetime | None
     leased_until: dt.datetime | None  # of the visit of this node
     last_error: str | None
@@ -132,7 +132,7 @@ SELECT n.id, n.traversal, n.kind, n.label AS name, n.state, n.blocked_by, n.retr
     coalesce((SELECT q.hangs FROM quarantine q WHERE q.kind = 'node' AND q.object_id = n.id), 0) AS hangs,
     n.unreachable_tries, n.refusal, nullif(n.due_at, 'infinity') AS due_at,
     to_timestamp(CAST(n.refused_since ->> n.refusal AS float8)) AS refused_since,
-    coalesce(n.due_at = 'infinity', false) AS until_told, n.rung_at, n.waiting_since, n.leased_until,
+    coalesce(n.due_at = 'infinity', false) AS until_told, n.enqueued_at, n.waiting_since, n.leased_until,
     n.last_error, n.hooks[1] AS hook, n.definition_id, r.type, r.action, r.status, r.status_reason,
     r.physical_id, r.op, r.op_started_at, o.traversal AS other_traversal,
     CASE WHEN r.leased_until > now() THEN r.leased_until END AS held_until,
@@ -187,7 +187,7 @@ FIRST: Final[Mapping[str, int]] = {"active": 0, "update": (1 << 63) - 1, "cleanu
 
 RESOURCE: Final = """
 SELECT r.action, r.status, r.status_reason FROM resource r
-WHERE r.stack_id = :stack_id AND r.name = :name ORDER BY r.leftover, r.id DESC LIMIT 1
+WHERE r.stack_id = :stack_id AND r.name = :name ORDER BY r.deposed, r.id DESC LIMIT 1
 """
 OF_RESOURCE: Final = f"""
 SELECT n.id FROM resource r CROSS JOIN LATERAL (
@@ -208,7 +208,7 @@ FROM unnest(CAST(:ids AS bigint[]), CAST(:definitions AS bigint[])) AS x(id, def
 CROSS JOIN LATERAL (SELECT q.name FROM resource_definition d CROSS JOIN LATERAL unnest(d.requires) AS q(name)
     WHERE d.id = x.definition_id LIMIT :required) q
 CROSS JOIN LATERAL (
-    SELECT r.id FROM resource r WHERE r.stack_id = :stack_id AND r.name = q.name AND NOT r.leftover LIMIT 1) r
+    SELECT r.id FROM resource r WHERE r.stack_id = :stack_id AND r.name = q.name AND NOT r.deposed LIMIT 1) r
 CROSS JOIN LATERAL (
     SELECT n.label, n.state, n.needed_by, n.early_needed_by FROM graph_node n
     WHERE n.stack_id = :stack_id AND n.traversal = :traversal AND n.kind = 'update' AND n.resource_id = r.id

@@ -42,7 +42,7 @@ def resources(database: Database, stack: StackRow) -> Iterator[ExportRow]:
     statement = (
         select(*columns, Stack.id.label("child_id"))
         .outerjoin(Stack, child)
-        .where(Resource.stack_id == stack.id, Resource.leftover.is_(False))
+        .where(Resource.stack_id == stack.id, Resource.deposed.is_(False))
         .ext(distinct_on(Resource.name))
         .order_by(Resource.name, Resource.id.desc())
     )

@@ -13,13 +13,13 @@ from orchestrator.json_types import JsonMapping
 
 TYPES: Final = """
 SELECT name, coalesce(runs_as, type) FROM resource
-WHERE stack_id = %(stack_id)s AND name = ANY(%(names)s::text[]) AND NOT leftover AND physical_id IS NOT NULL
+WHERE stack_id = %(stack_id)s AND name = ANY(%(names)s::text[]) AND NOT deposed AND physical_id IS NOT NULL
 """
 RESOURCES: Final = """
 SELECT name, uuid, coalesce(runs_as, type), physical_id, properties, data, metadata,
     convert_from(sealed, 'UTF8')
 FROM resource
-WHERE stack_id = %(stack_id)s AND name = ANY(%(names)s::text[]) AND NOT leftover AND physical_id IS NOT NULL
+WHERE stack_id = %(stack_id)s AND name = ANY(%(names)s::text[]) AND NOT deposed AND physical_id IS NOT NULL
 """
 
 

@@ -15,7 +15,7 @@ from orchestrator.store.stacks.stacks import StackRow
 STATES: Final = """
 SELECT DISTINCT ON (r.name) r.name, r.type, r.action, r.status
 FROM resource r WHERE r.stack_id = %(stack_id)s AND r.name = ANY(%(names)s::text[])
-ORDER BY r.name, r.leftover, r.id DESC
+ORDER BY r.name, r.deposed, r.id DESC
 """
 
 

@@ -18,7 +18,7 @@ from orchestrator.store.tables.stacks import Revision, Stack
 REVISION: Final = "SELECT outline, parameters, sealed, files FROM revision WHERE id = %(id)s::bigint"
 RESOURCES: Final = """
 SELECT id, name, physical_id, reference_id, action, status, attributes, sealed FROM resource
-WHERE stack_id = %(stack_id)s AND name = ANY(%(names)s::text[]) AND NOT leftover
+WHERE stack_id = %(stack_id)s AND name = ANY(%(names)s::text[]) AND NOT deposed
 """
 
 
@@ -86,7 +86,7 @@ def children(database: Database, stack_id: int, resource_names: Collection[str])
         select(*(getattr(Stack, name) for name in ChildRow._fields))
         .join(Resource, Resource.id == Stack.parent_resource_id)
         .where(Stack.owner_id == stack_id, Stack.deleted_at.is_(None))
-        .where(Resource.leftover.is_(False), Resource.name.in_(list(resource_names)))
+        .where(Resource.deposed.is_(False), Resource.name.in_(list(resource_names)))
     )
     with database.engine.connect() as connection:
         return [ChildRow(*row) for row in connection.execute(statement)]

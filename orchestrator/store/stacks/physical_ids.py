@@ -14,7 +14,7 @@ IS_NAMED: Final = """hashtextextended(r.physical_id, 0) = ANY(ARRAY(
     AND r.physical_id = ANY(%(ids)s::text[])"""
 
 STACK_WITH: Final = f"""
-WITH r AS MATERIALIZED (SELECT r.stack_id FROM resource r WHERE {IS_NAMED} AND NOT r.leftover)
+WITH r AS MATERIALIZED (SELECT r.stack_id FROM resource r WHERE {IS_NAMED} AND NOT r.deposed)
 SELECT s.uuid FROM r JOIN stack s ON s.id = r.stack_id
 WHERE s.project_id = %(project_id)s AND s.deleted_at IS NULL ORDER BY s.id LIMIT 1
 """

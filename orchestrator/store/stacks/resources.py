@@ -41,7 +41,7 @@ FROM (
     SELECT DISTINCT ON (name) id, uuid, name, type, runs_as, physical_id, action, status, status_reason,
         created_at, updated_at, observed, observed_at, observed_reason, unreachable_since, unreachable_reason
     FROM resource WHERE stack_id = %(stack_id)s{after}
-    ORDER BY name, leftover, id DESC{whole}) AS r
+    ORDER BY name, deposed, id DESC{whole}) AS r
 LEFT JOIN stack c ON c.parent_resource_id = r.id AND c.deleted_at IS NULL
 {filters}ORDER BY r.name{chosen}
 """
@@ -212,7 +212,7 @@ def _current(stack: StackRow, *, with_values: bool) -> Select[Any]:
         select(*_columns(with_values=with_values))
         .where(Resource.stack_id == stack.id)
         .ext(distinct_on(Resource.name))
-        .order_by(Resource.name, Resource.leftover.asc(), Resource.id.desc())
+        .order_by(Resource.name, Resource.deposed.asc(), Resource.id.desc())
     )
 
 

@@ -77,7 +77,7 @@ IS_SUSPECT = "repair IS NOT NULL"
 # A resource was built with other outputs of a requirement than the present ones: `x` is an element of its
 # `requires` and `input_digests` (columns id and digest), `q` the row of the requirement, NULL if it is gone.
 # A second copy of `engine.output_digests.is_current_input` (docs/internals/protocol.md rule 7).
-IS_CHANGED_INPUT = f"""(q.id IS NULL OR q.leftover OR x.digest IS DISTINCT FROM q.value_digest
+IS_CHANGED_INPUT = f"""(q.id IS NULL OR q.deposed OR x.digest IS DISTINCT FROM q.value_digest
         AND NOT coalesce(starts_with(x.digest, '{EARLY}') AND string_to_array(x.digest, '{SEPARATOR}')
             <@ string_to_array(q.value_digest, '{SEPARATOR}'), false))"""
 

@@ -103,7 +103,9 @@ class Webhook(Base):
     state: Mapped[str] = mapped_column(server_default="active")
     xid: Mapped[int] = mapped_column(Xid8)
     event_id: Mapped[int]
-    rung: Mapped[bool] = mapped_column(server_default=text("false"))  # new events arrived after the claim
+    has_new_events: Mapped[bool] = mapped_column(
+        server_default=text("false")
+    )  # new events arrived after the claim
     slow: Mapped[bool] = mapped_column(server_default=text("false"))  # the last delivery was slow
     tries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))  # consecutive failures
     delivered: Mapped[int] = mapped_column(server_default=text("0"))  # events

@@ -1,9 +1,6 @@
 """Tables of resources and of the graph: definitions, incarnations, pending visits, failures, orphans.
 
-Some names are older than the glossary and stay, because code that is already running uses them
-(orchestrator/store/adr/0001): `leftover` marks a *deposed* resource, `rung_at` and `rings` are the time and
-the number of the *check messages* of a node, `halted_traversal` is that of a *failing* stack, and the table
-`stray` holds *orphans*.
+`enqueued_at` and `re_enqueues` are the time and the number of a node's *check messages*.
 """
 
 from __future__ import annotations
@@ -87,7 +84,7 @@ class Resource(Base):
     value_digest: Mapped[str | None]  # of its outputs: the reference id and the attributes
     replaces: Mapped[int | None]
     replaced_by: Mapped[int | None]
-    leftover: Mapped[bool] = mapped_column(server_default=text("false"))  # deposed: a pending delete
+    deposed: Mapped[bool] = mapped_column(server_default=text("false"))  # deposed: a pending delete
     released: Mapped[bool | None]  # false: the release for a replacement may have begun; true: it has ended
     suspended: Mapped[bool] = mapped_column(server_default=text("false"))
     marked_unhealthy: Mapped[bool] = mapped_column(server_default=text("false"))  # by a user
@@ -112,7 +109,7 @@ class Resource(Base):
         ),
         CheckConstraint("(observed IS NULL) = (observed_at IS NULL)", name="observed_has_a_time"),
         Index("ix_resource_stack_name", "stack_id", "name"),
-        Index("ix_resource_leftover", "stack_id", postgresql_where=text("leftover")),
+        Index("ix_resource_deposed", "stack_id", postgresql_where=text("deposed")),
         Index("ix_resource_op", "stack_id", postgresql_where=text("op IS NOT NULL")),
         # Of the hash: an id may be longer than a row of an index.
         Index(
@@ -167,8 +164,8 @@ class GraphNode(Base):
     refused_since: Mapped[JsonObject | None] = mapped_column(JSONB)  # kind -> time of its first refusal
     absent: Mapped[bool] = mapped_column(server_default=text("false"))  # observed once after an outage
     due_at: Mapped[dt.datetime | None]
-    rung_at: Mapped[dt.datetime | None]
-    rings: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
+    enqueued_at: Mapped[dt.datetime | None]
+    re_enqueues: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     waiting_since: Mapped[dt.datetime | None]
     lease: Mapped[int | None]
     leased_until: Mapped[dt.datetime | None]
@@ -185,9 +182,9 @@ class GraphNode(Base):
         CheckConstraint(
             f"({check_in('kind', RESOURCE_KINDS)}) = (resource_id IS NOT NULL)", name="visits_a_resource"
         ),
-        CheckConstraint("rung_at IS NULL OR state <> 'blocked'", name="blocked_is_not_rung"),
+        CheckConstraint("enqueued_at IS NULL OR state <> 'blocked'", name="blocked_is_not_enqueued"),
         Index("ix_graph_node_visit", "stack_id", "traversal", "kind", "resource_id"),
-        Index("ix_graph_node_queued", "root_id", "rung_at", postgresql_where=text("state = 'queued'")),
+        Index("ix_graph_node_queued", "root_id", "enqueued_at", postgresql_where=text("state = 'queued'")),
         Index("ix_graph_node_due", "due_at", postgresql_where=text("state = 'waiting'")),
         Index("ix_graph_node_leased", "leased_until", postgresql_where=text("state = 'checking'")),
         Index(
@@ -217,12 +214,12 @@ class Failure(Base):
     attempts: Mapped[int | None] = mapped_column(SmallInteger)
 
 
-class Stray(Base):
+class Orphan(Base):
     """An orphan: an object that was created under a lost lease, which the next holder of the lease checks; or
     a duplicate, which is deleted. Or a search for objects that a repeated create may have left.
     """
 
-    __tablename__ = "stray"
+    __tablename__ = "orphan"
 
     id: Mapped[int] = mapped_column(Identity(), primary_key=True)
     stack_id: Mapped[int]
@@ -239,8 +236,8 @@ class Stray(Base):
     search_due_at: Mapped[dt.datetime | None]
 
     __table_args__ = (
-        Index("ix_stray_open", "resource_id", postgresql_where=text("handled_at IS NULL")),
-        Index("ix_stray_handled", "handled_at", postgresql_where=text("handled_at IS NOT NULL")),
+        Index("ix_orphan_open", "resource_id", postgresql_where=text("handled_at IS NULL")),
+        Index("ix_orphan_handled", "handled_at", postgresql_where=text("handled_at IS NOT NULL")),
     )
 
 

@@ -28,7 +28,7 @@ class ObservationGroup(Base):
     kind: Mapped[str]
     types: Mapped[list[str]] = mapped_column(server_default=text("'{}'"))  # names, in use
     due_at: Mapped[dt.datetime] = mapped_column(server_default=now)  # advanced at the end of a round
-    rung_at: Mapped[dt.datetime | None]  # of the message that no task has taken yet
+    enqueued_at: Mapped[dt.datetime | None]  # of the message that no task has taken yet
     lease: Mapped[int | None]
     leased_until: Mapped[dt.datetime | None]
     interval_seconds: Mapped[float] = mapped_column(server_default=text("0"))  # up to the next round

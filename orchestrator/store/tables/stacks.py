@@ -161,12 +161,12 @@ class Stack(Base):
     )
 
 
-class DisturbedStack(Base):
+class StaleChild(Base):
     """A nested stack that was changed directly, or has a descendant that was: the next update of its parent
     checks it. A separate table, so that a visit with older values cannot overwrite it.
     """
 
-    __tablename__ = "disturbed_stack"
+    __tablename__ = "stale_child"
 
     stack_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
 

@@ -26,7 +26,7 @@ WITH k AS MATERIALIZED (
         AND s.traversal = g.traversal AND s.halted_traversal IS DISTINCT FROM s.traversal
         AND s.status IN ('IN_PROGRESS', '') AND s.action NOT IN ('CHECK', 'SNAPSHOT')
         AND s.queued_action IS NULL
-        AND NOT EXISTS (SELECT 1 FROM resource r WHERE r.stack_id = s.id AND r.leftover)
+        AND NOT EXISTS (SELECT 1 FROM resource r WHERE r.stack_id = s.id AND r.deposed)
         AND (s.action <> 'DELETE' OR NOT EXISTS (SELECT 1 FROM snapshot x WHERE x.stack_id = s.id))
     FOR UPDATE OF s
 ), n AS (
@@ -71,8 +71,8 @@ def complete_child(db: repository.CheckConnection, node_id: int, root: str) -> C
     the traversal is over.
     """
     rows = repository.retried(db, COMPLETE_CHILD, {"node_id": str(node_id)})
-    rings = repository.settled(rows, root).messages
+    messages = repository.settled(rows, root).messages
     return next(
-        (CompletedChild(uuid, action, rings) for effect, _, _, action, uuid in rows if effect == "ended"),
+        (CompletedChild(uuid, action, messages) for effect, _, _, action, uuid in rows if effect == "ended"),
         None,
     )

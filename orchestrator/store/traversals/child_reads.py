@@ -24,7 +24,7 @@ BROKEN = f"""({{0}}observed = 'failed' OR {check_in("{0}repair ->> 'cause'", ("M
 CHILD_STATE = """
     c.id, c.uuid::text, c.name, c.project_id, c.traversal, c.action, c.status, c.status_reason,
     c.revision_id, c.deleted_at IS NOT NULL,
-    EXISTS (SELECT 1 FROM disturbed_stack d WHERE d.stack_id = c.id),
+    EXISTS (SELECT 1 FROM stale_child d WHERE d.stack_id = c.id),
     c.halted_traversal IS NOT DISTINCT FROM c.traversal"""
 
 STATE = f"""
@@ -33,7 +33,7 @@ FROM stack c WHERE c.parent_resource_id = %(resource_id)s::bigint
 """
 
 STALE_RESOURCES = """
-SELECT s.parent_resource FROM stack s JOIN disturbed_stack d ON d.stack_id = s.id
+SELECT s.parent_resource FROM stack s JOIN stale_child d ON d.stack_id = s.id
 WHERE s.owner_id = %(stack_id)s AND s.parent_resource_id IS NOT NULL
 """
 
@@ -54,26 +54,26 @@ MEMBERS = f"""
 SELECT name, coalesce(runs_as, type), action, status, physical_id, reference_id,
     extract(epoch FROM created_at)::float8, attributes, convert_from(sealed, 'UTF8'),
     coalesce({BROKEN.format("")}, false)
-FROM resource WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE' ORDER BY created_at, id
+FROM resource WHERE stack_id = %(stack_id)s AND NOT deposed AND action <> 'DELETE' ORDER BY created_at, id
 """
 
 NESTED_MEMBERS = f"""
 SELECT r.name, r.type, r.runs_as, r.data, convert_from(r.sealed, 'UTF8'), {CHILD_STATE}
 FROM stack c JOIN resource r ON r.id = c.parent_resource_id
 WHERE c.owner_id = %(stack_id)s AND c.deleted_at IS NULL AND r.stack_id = %(stack_id)s
-    AND NOT r.leftover AND r.action <> 'DELETE'
+    AND NOT r.deposed AND r.action <> 'DELETE'
 """
 
 SIBLINGS = """
 SELECT name, properties, metadata, convert_from(sealed, 'UTF8'), physical_id FROM resource
-WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
+WHERE stack_id = %(stack_id)s AND NOT deposed AND action <> 'DELETE'
     AND (physical_id = %(id)s OR reference_id = %(id)s)
 LIMIT 1
 """
 
 FAILED = f"""
 SELECT name FROM resource
-WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
+WHERE stack_id = %(stack_id)s AND NOT deposed AND action <> 'DELETE'
     AND (status = 'FAILED' OR {BROKEN.format("")})
 """
 
@@ -88,16 +88,16 @@ SELECT r.name,
     CASE WHEN r.op = 'CREATE' THEN extract(epoch FROM clock_timestamp() - r.op_started_at)::float8 END,
     coalesce(r.runs_as, r.type)
 FROM resource r JOIN stack s ON s.id = r.stack_id
-WHERE r.stack_id = %(stack_id)s AND NOT r.leftover AND r.action <> 'DELETE'
+WHERE r.stack_id = %(stack_id)s AND NOT r.deposed AND r.action <> 'DELETE'
     AND (r.status <> 'COMPLETE' OR {BROKEN.format("r.")} OR r.op IS NOT NULL OR r.physical_id IS NULL)
 """
 
 COUNT = """
-SELECT count(*) FROM resource WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
+SELECT count(*) FROM resource WHERE stack_id = %(stack_id)s AND NOT deposed AND action <> 'DELETE'
 """
 
 NAMES = """
-SELECT name FROM resource WHERE stack_id = %(stack_id)s AND NOT leftover AND action <> 'DELETE'
+SELECT name FROM resource WHERE stack_id = %(stack_id)s AND NOT deposed AND action <> 'DELETE'
 """
 
 INHERITED = """
@@ -157,7 +157,7 @@ def causes(db: Db, child: ChildState) -> list[str]:
 COUNT_BELOW = """
 SELECT count(*) FROM (
     SELECT 1 FROM stack s JOIN resource r ON r.stack_id = s.id
-    WHERE s.root_id = %(root)s AND s.uuid <> %(but)s::uuid AND s.deleted_at IS NULL AND NOT r.leftover
+    WHERE s.root_id = %(root)s AND s.uuid <> %(but)s::uuid AND s.deleted_at IS NULL AND NOT r.deposed
     LIMIT %(most)s) AS found
 """
 

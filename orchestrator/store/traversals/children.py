@@ -82,7 +82,7 @@ _INSERT_CHILD: Final = f""", p AS MATERIALIZED (
     ON CONFLICT DO NOTHING
 ), nodes AS (
     INSERT INTO graph_node (id, stack_id, root_id, traversal, kind, queue, label, needed_by, blocked_by,
-        state, rung_at)
+        state, enqueued_at)
     SELECT new_ids.finish_id, new_ids.id, p.root_id, 1, 'finish', 'bulk', 'finish', '{{}}'::bigint[], 1,
         'blocked', NULL::timestamptz
     FROM new_ids CROSS JOIN p
@@ -171,10 +171,10 @@ WITH RECURSIVE up AS (
     UNION
     SELECT s.id, s.owner_id FROM up JOIN stack s ON s.id = up.owner_id
 )
-INSERT INTO disturbed_stack (stack_id) SELECT id FROM up WHERE owner_id IS NOT NULL ORDER BY id
+INSERT INTO stale_child (stack_id) SELECT id FROM up WHERE owner_id IS NOT NULL ORDER BY id
 ON CONFLICT (stack_id) DO UPDATE SET stack_id = excluded.stack_id  -- locks it: not cleared unseen
 """
-CLEAR_STALE = "DELETE FROM disturbed_stack WHERE stack_id = %(stack_id)s"
+CLEAR_STALE = "DELETE FROM stale_child WHERE stack_id = %(stack_id)s"
 
 # A child that the deletion policy of its resource retains becomes a root stack.
 DETACH = (

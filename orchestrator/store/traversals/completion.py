@@ -25,7 +25,7 @@ from orchestrator.store.traversals.traversals import STACK_EVENT
 # those of ix_graph_node_at_work.
 WAKE_PARENT = f"""
 , woken AS (
-    UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+    UPDATE graph_node n SET state = 'queued', due_at = NULL, enqueued_at = now(), re_enqueues = 0
     FROM s CROSS JOIN LATERAL (
         SELECT m.id FROM graph_node m
         WHERE m.stack_id = s.owner_id AND m.resource_id = s.parent_resource_id
@@ -125,8 +125,8 @@ WITH failures AS (
     RETURNING stack.*
 ), f AS (
     UPDATE graph_node n
-    SET state = 'failed', blocked_by = 0, due_at = NULL, rung_at = NULL, lease = NULL, leased_until = NULL,
-        last_error = s.status_reason
+    SET state = 'failed', blocked_by = 0, due_at = NULL, enqueued_at = NULL, lease = NULL,
+        leased_until = NULL, last_error = s.status_reason
     FROM s WHERE n.stack_id = s.id AND n.traversal = s.traversal AND n.kind = 'finish'
         AND {check_not_in("n.state", NODE_ENDS)}
 ), r AS (
@@ -157,8 +157,8 @@ MAX_CAUSE_LENGTH = 1_000  # characters of each cause
 
 POSTPONE = """
 UPDATE graph_node SET state = 'waiting', due_at = clock_timestamp() + make_interval(secs => %(seconds)s),
-    waiting_since = coalesce(waiting_since, now()), last_error = %(reason)s, rung_at = NULL, rings = 0,
-    lease = NULL, leased_until = NULL
+    waiting_since = coalesce(waiting_since, now()), last_error = %(reason)s, enqueued_at = NULL,
+    re_enqueues = 0, lease = NULL, leased_until = NULL
 WHERE id = %(node_id)s AND state IN ('checking', '') AND lease = %(lease)s
 """
 

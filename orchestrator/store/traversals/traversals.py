@@ -69,7 +69,7 @@ UPDATE revision SET traversal = %(traversal)s, first_event = %(event)s WHERE id 
 # 12).
 INHERIT_FINISH = f"""
 WITH old AS (
-    UPDATE graph_node SET state = 'dropped', blocked_by = 0, due_at = NULL, rung_at = NULL, lease = NULL,
+    UPDATE graph_node SET state = 'dropped', blocked_by = 0, due_at = NULL, enqueued_at = NULL, lease = NULL,
         leased_until = NULL
     WHERE stack_id = %(stack_id)s AND kind = 'finish' AND traversal < %(traversal)s
         AND {check_not_in("state", NODE_ENDS)}
@@ -93,7 +93,7 @@ WITH finish AS (
     RETURNING id
 )
 INSERT INTO graph_node
-    (stack_id, root_id, traversal, kind, queue, label, needed_by, state, rung_at, lease, leased_until)
+    (stack_id, root_id, traversal, kind, queue, label, needed_by, state, enqueued_at, lease, leased_until)
 SELECT %(stack_id)s, %(root_id)s, %(traversal)s, 'plan', 'bulk', 'plan', ARRAY[finish.id],
     CASE WHEN %(lease)s::bigint IS NULL THEN 'queued' ELSE 'checking' END, now(),
     %(lease)s,

@@ -8,7 +8,7 @@ WITH i AS MATERIALIZED (
     UPDATE graph_node n SET state = 'dropped', lease = NULL, leased_until = NULL
     FROM i WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('checking', '')
 ), woken AS (
-UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+UPDATE graph_node n SET state = 'queued', due_at = NULL, enqueued_at = now(), re_enqueues = 0
 FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id

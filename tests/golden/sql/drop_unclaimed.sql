@@ -1,4 +1,4 @@
-UPDATE graph_node n SET state = 'dropped', rung_at = NULL
+UPDATE graph_node n SET state = 'dropped', enqueued_at = NULL
 FROM unnest(%(ids)s) AS x(id), stack s
 WHERE x.id > 0 AND n.id = ANY (ARRAY[x.id]) AND n.state IN ('queued', '') AND s.id = ANY (ARRAY[n.stack_id])
     AND (s.traversal <> n.traversal OR s.halted_traversal = n.traversal AND NOT EXISTS (

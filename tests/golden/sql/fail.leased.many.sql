@@ -55,7 +55,7 @@ WITH i AS MATERIALIZED (
     WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE true END
     ORDER BY i.node_id, x.status <> 'IN_PROGRESS'
 ), woken AS (
-UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+UPDATE graph_node n SET state = 'queued', due_at = NULL, enqueued_at = now(), re_enqueues = 0
 FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id

@@ -5,7 +5,7 @@ WITH s AS MATERIALIZED (
 ), n AS (
     UPDATE graph_node n
     SET state = 'paused', hooks = ARRAY[%(hook)s] || array_remove(n.hooks, %(hook)s), lease = NULL,
-        leased_until = NULL, rung_at = NULL, rings = 0, waiting_since = now()
+        leased_until = NULL, enqueued_at = NULL, re_enqueues = 0, waiting_since = now()
     FROM s WHERE n.id = %(node_id)s AND n.stack_id = s.id AND n.state IN ('checking', '') AND n.lease = %(lease)s
     RETURNING n.resource_id
 ), r AS (

@@ -8,7 +8,7 @@ n.id, n.kind, n.traversal, n.queue, n.label, n.retry_count, n.lost_leases,
     extract(epoch FROM clock_timestamp() - r.op_started_at)::float8,
     extract(epoch FROM r.lost_at - clock_timestamp())::float8,
     r.requires, r.definition_id, r.metadata, r.runs_as, r.value_digest,
-        r.input_digests, r.leftover, r.suspended,
+        r.input_digests, r.deposed, r.suspended,
     d.id, d.body, encode(d.digest, 'hex'), d.requires, d.dep_attrs,
     inputs.handed_on, nullif(n.hooks, '{}'), n.unreachable_tries,
     extract(epoch FROM clock_timestamp() - n.waiting_since)::float8, r.marked_unhealthy, r.repair,
@@ -37,6 +37,6 @@ CROSS JOIN LATERAL (
         END,
         convert_from(q.sealed, 'UTF8'), q.value_digest)) AS handed_on
     FROM resource q
-    WHERE q.stack_id = CASE WHEN n.kind = 'update' THEN n.stack_id END AND q.name = ANY(d.requires) AND NOT q.leftover
+    WHERE q.stack_id = CASE WHEN n.kind = 'update' THEN n.stack_id END AND q.name = ANY(d.requires) AND NOT q.deposed
 ) AS inputs
 WHERE n.id = ANY (ARRAY[%(id)s::bigint]) AND n.traversal + 0 = %(traversal)s::bigint AND n.state IN ('queued', '')

@@ -15,7 +15,7 @@ WITH i AS MATERIALIZED (
 )
 , r AS (
     UPDATE resource r
-    SET leftover = true, lease = NULL, leased_until = NULL,
+    SET deposed = true, lease = NULL, leased_until = NULL,
         replaced_by = (SELECT new_ids.id FROM new_ids WHERE new_ids.resource_id = r.id)
     FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id])
         AND (r.lease IS NULL OR r.leased_until < clock_timestamp()) AND r.status = i.status_read
@@ -29,8 +29,8 @@ WITH i AS MATERIALIZED (
 )
 , done AS (
     UPDATE graph_node n
-    SET state = 'queued', resource_id = m.id, lease = NULL, leased_until = NULL, rung_at = now(),
-        rings = 0, retry_count = 0, last_error = NULL, absent = false, refusal = NULL,
+    SET state = 'queued', resource_id = m.id, lease = NULL, leased_until = NULL, enqueued_at = now(),
+        re_enqueues = 0, retry_count = 0, last_error = NULL, absent = false, refusal = NULL,
         refused_since = NULL
     FROM i JOIN replacement m ON m.replaces = i.resource_id
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('queued', '')

@@ -58,7 +58,7 @@ WITH i AS NOT MATERIALIZED (
     CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), ('FAILED', i.reason)) AS x(status, reason)
     WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE true END
 ), woken AS (
-UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+UPDATE graph_node n SET state = 'queued', due_at = NULL, enqueued_at = now(), re_enqueues = 0
 FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id

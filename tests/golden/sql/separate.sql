@@ -1,6 +1,6 @@
 WITH released AS (
     UPDATE graph_node n
-    SET state = 'queued', lease = NULL, leased_until = NULL, rung_at = now(), rings = 0
+    SET state = 'queued', lease = NULL, leased_until = NULL, enqueued_at = now(), re_enqueues = 0
     WHERE n.id = ANY (%(ids)s::bigint[]) AND n.state = 'checking' AND n.lease = %(lease)s
     RETURNING n.id, n.traversal, n.queue, n.label, n.resource_id
 ), r AS (

@@ -40,7 +40,7 @@ WITH i AS NOT MATERIALIZED (
         observed_ready = l.nth = 0, observed_ready_at = CASE WHEN l.nth = 0 THEN now() END, last_error = NULL,
         lease = NULL, leased_until = NULL,
         blocked_by = CASE WHEN l.nth = 0 THEN 0 ELSE n.blocked_by - 1 END, dirty = n.dirty OR l.changed,
-        rung_at = CASE WHEN l.nth = 0 THEN n.rung_at
+        enqueued_at = CASE WHEN l.nth = 0 THEN n.enqueued_at
             WHEN n.blocked_by = 1 AND (n.dirty OR l.changed) AND l.nth <= %(max_messages)s THEN now() END
     FROM (
         SELECT d.id, d.nth - 1 AS nth, i.changed, r.id AS written_id
@@ -49,9 +49,9 @@ WITH i AS NOT MATERIALIZED (
         ORDER BY d.id  -- every statement locks in this order: no deadlocks
     ) l
     WHERE n.id = ANY (ARRAY[l.id]) AND n.state = CASE WHEN l.nth = 0 THEN 'queued' ELSE 'blocked' END
-    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
+    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.enqueued_at, n.dirty
 )
-SELECT CASE WHEN NOT dirty THEN 'clean' WHEN rung_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal,
+SELECT CASE WHEN NOT dirty THEN 'clean' WHEN enqueued_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal,
     queue, label
 FROM released WHERE state = 'queued'
 UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r

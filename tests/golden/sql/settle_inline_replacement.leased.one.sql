@@ -11,7 +11,7 @@ WITH i AS NOT MATERIALIZED (
 )
 , r AS (
     UPDATE resource r
-    SET leftover = true, lease = NULL, leased_until = NULL,
+    SET deposed = true, lease = NULL, leased_until = NULL,
         replaced_by = (SELECT new_ids.id FROM new_ids WHERE new_ids.resource_id = r.id)
     FROM i, locked WHERE locked.id = i.node_id AND r.id = ANY (ARRAY[i.resource_id]) AND r.lease = %(lease)s
         AND (i.traversal IS NULL
@@ -59,13 +59,13 @@ WITH i AS NOT MATERIALIZED (
     UPDATE graph_node n
     SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
         state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
-        rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(max_messages)s
+        enqueued_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(max_messages)s
             THEN now() END
     FROM (SELECT * FROM decrement ORDER BY id) l  -- every statement locks in this order: no deadlocks
     WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
-    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
+    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.enqueued_at, n.dirty
 )
-SELECT CASE WHEN NOT dirty THEN 'clean' WHEN rung_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal,
+SELECT CASE WHEN NOT dirty THEN 'clean' WHEN enqueued_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal,
     queue, label
 FROM released WHERE state = 'queued'
 UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r

@@ -33,7 +33,7 @@ WITH i AS NOT MATERIALIZED (
 , done AS (
     UPDATE graph_node n
     SET state = CASE WHEN x.alive THEN 'paused' ELSE 'dropped' END, hooks = ARRAY[%(hook)s], lease = NULL,
-        leased_until = NULL, rung_at = NULL, rings = 0, waiting_since = now(), last_error = NULL
+        leased_until = NULL, enqueued_at = NULL, re_enqueues = 0, waiting_since = now(), last_error = NULL
     FROM i JOIN r ON r.id = i.resource_id CROSS JOIN (SELECT EXISTS (SELECT 1 FROM s) AS alive) AS x
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('queued', '')
     RETURNING n.state

@@ -28,7 +28,7 @@ WITH i AS MATERIALIZED (
 )
 , done AS (
     UPDATE graph_node n
-    SET state = 'queued', lease = NULL, leased_until = NULL, rung_at = now(), rings = 0,
+    SET state = 'queued', lease = NULL, leased_until = NULL, enqueued_at = now(), re_enqueues = 0,
         last_error = NULL, absent = false, refusal = NULL, refused_since = NULL
     FROM i JOIN r ON r.id = i.resource_id
     WHERE n.id = ANY (ARRAY[i.node_id]) AND n.state IN ('queued', '')

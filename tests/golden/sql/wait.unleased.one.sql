@@ -35,7 +35,7 @@ WITH i AS NOT MATERIALIZED (
 )
 , done AS (
     UPDATE graph_node n
-    SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
+    SET state = 'waiting', lease = NULL, leased_until = NULL, enqueued_at = NULL, re_enqueues = 0,
         lost_leases = 0, waiting_since = CASE WHEN n.unreachable_tries > 0 AND NOT i.outage THEN now()
             ELSE coalesce(n.waiting_since, now()) END,
         last_error = CASE WHEN i.retried OR i.refusal IS NOT NULL THEN i.reason
@@ -63,7 +63,7 @@ WITH i AS NOT MATERIALIZED (
     CROSS JOIN LATERAL (VALUES ('IN_PROGRESS', 'state changed'), (i.status, i.reason)) AS x(status, reason)
     WHERE CASE WHEN x.status = 'IN_PROGRESS' THEN i.started ELSE i.aborted END
 ), woken AS (
-UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+UPDATE graph_node n SET state = 'queued', due_at = NULL, enqueued_at = now(), re_enqueues = 0
 FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id

@@ -38,7 +38,7 @@ WITH i AS MATERIALIZED (
 )
 , done AS (
     UPDATE graph_node n
-    SET state = 'waiting', lease = NULL, leased_until = NULL, rung_at = NULL, rings = 0,
+    SET state = 'waiting', lease = NULL, leased_until = NULL, enqueued_at = NULL, re_enqueues = 0,
         lost_leases = 0, waiting_since = CASE WHEN n.unreachable_tries > 0 AND NOT i.outage THEN now()
             ELSE coalesce(n.waiting_since, now()) END,
         last_error = CASE WHEN i.retried OR i.refusal IS NOT NULL THEN i.reason
@@ -76,13 +76,13 @@ WITH i AS MATERIALIZED (
     UPDATE graph_node n
     SET blocked_by = n.blocked_by - l.k, dirty = n.dirty OR l.changed,
         state = CASE WHEN n.blocked_by = l.k THEN 'queued' ELSE 'blocked' END,
-        rung_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(max_messages)s
+        enqueued_at = CASE WHEN n.blocked_by = l.k AND (n.dirty OR l.changed) AND l.nth <= %(max_messages)s
             THEN now() END
     FROM (SELECT * FROM decrement ORDER BY id) l  -- every statement locks in this order: no deadlocks
     WHERE n.id = ANY (ARRAY[l.id]) AND n.state = 'blocked'
-    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.rung_at, n.dirty
+    RETURNING n.id, n.traversal, n.queue, n.label, n.state, n.enqueued_at, n.dirty
 ), woken AS (
-UPDATE graph_node n SET state = 'queued', due_at = NULL, rung_at = now(), rings = 0
+UPDATE graph_node n SET state = 'queued', due_at = NULL, enqueued_at = now(), re_enqueues = 0
 FROM i CROSS JOIN LATERAL (
     SELECT m.id FROM graph_node m
     WHERE m.stack_id = i.stack_id AND m.resource_id = i.resource_id AND m.id <> i.node_id
@@ -90,7 +90,7 @@ FROM i CROSS JOIN LATERAL (
 WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
 RETURNING n.id, n.traversal, n.queue, n.label
 )
-SELECT CASE WHEN NOT dirty THEN 'clean' WHEN rung_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal,
+SELECT CASE WHEN NOT dirty THEN 'clean' WHEN enqueued_at IS NULL THEN 'queued' ELSE 'send' END, id, traversal,
     queue, label
 FROM released WHERE state = 'queued'
 UNION ALL SELECT 'held', r.id, NULL, NULL, NULL FROM r

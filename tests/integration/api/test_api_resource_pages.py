@@ -52,7 +52,7 @@ def test_a_short_list_equals_the_part_of_a_long_list(
     world: World, project: str, monkeypatch: pytest.MonkeyPatch, filters: dict[str, list[str]]
 ) -> None:
     stack = world.stack(project, "both")
-    world.resource(stack, "a", leftover=True, action="CREATE", status="FAILED")
+    world.resource(stack, "a", deposed=True, action="CREATE", status="FAILED")
     world.resource(stack, "a", action="UPDATE", status="COMPLETE")
     world.resource(stack, "b", ["a"], action="CREATE", status="FAILED", runs_as="Test::Other")
     parent = world.resource(stack, "c", ["a", "b"], action="CREATE", status="COMPLETE", physical_id="p-c")
@@ -115,7 +115,7 @@ def test_a_page_starts_after_a_name_and_omits_dependents(world: World, project: 
 
 def test_a_page_equals_its_part_of_the_whole_list(world: World, project: str, api: Client) -> None:
     made = world.stack(project, "same")
-    world.resource(made, "a", leftover=True, physical_id="old")
+    world.resource(made, "a", deposed=True, physical_id="old")
     owner = world.resource(made, "a", physical_id="new", updated_at=START)
     world.resource(made, "é b", action="UPDATE", status="FAILED", status_reason="because")
     above = {"root_id": made.id, "depth": 1, "owner_id": made.id}

@@ -79,7 +79,7 @@ def test_unknown_filters_are_refused(api: Client, made: Made) -> None:
 
 def test_the_current_resource_of_a_replaced_pair_is_shown(api: Client, world: World, made: Made) -> None:
     new = world.resource(made, "d", physical_id="new")
-    world.resource(made, "d", physical_id="old", leftover=True, replaced_by=new)
+    world.resource(made, "d", physical_id="old", deposed=True, replaced_by=new)
     listed = api.get(f"{made.path}/resources?name=d")["resources"]
     assert [resource["physical_resource_id"] for resource in listed] == ["new"]
     assert api.get(f"{made.path}/resources/d")["resource"]["physical_resource_id"] == "new"

@@ -119,7 +119,7 @@ def test_only_the_current_incarnation_of_a_resource_is_shown(api: Client, world:
         ("b", True, "FAILED"),
         ("c", False, "COMPLETE"),
     ):
-        world.resource(root, name, action="CREATE", status=status, leftover=deposed)
+        world.resource(root, name, action="CREATE", status=status, deposed=deposed)
     assert states(field(api, root).data) == ["failed", "failed", "complete"]
     names = api.get(f"{root.path}/field/names")["resources"]
     assert [item["resource_name"] for item in names] == ["a", "b", "c"]
@@ -229,7 +229,7 @@ def test_the_first_picture_of_a_large_field_has_no_levels(
     world: World, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tree(world, project)
-    world.resource(root, "old", action="CREATE", status="COMPLETE", leftover=True)
+    world.resource(root, "old", action="CREATE", status="COMPLETE", deposed=True)
     monkeypatch.setattr(built, "LARGE", 4)
     api = world.client()
     summary = api.get(f"{root.path}/field/summary?draft=true")["field"]

@@ -228,7 +228,7 @@ def test_nodes_released_beyond_the_window_are_queued_without_a_message(graph: Gr
     result = repository.settle_nodes(graph.db, [feeder], LEASE, "root", max_messages=2)
     assert (len(result.messages), result.not_enqueued) == (2, 3)
     [(unrung,)] = graph.db.execute(
-        "SELECT count(*) FROM graph_node WHERE state = 'queued' AND rung_at IS NULL"
+        "SELECT count(*) FROM graph_node WHERE state = 'queued' AND enqueued_at IS NULL"
     ).fetchall()
     assert unrung == 3
 

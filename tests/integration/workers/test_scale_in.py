@@ -73,7 +73,7 @@ def test_stopping_workers_hand_over_their_work(
         assert cluster.processes[name].wait(STOP_SECONDS), name
         assert cluster.processes[name].returncode == 0, name
     cluster.wait(uuid, "CREATE_COMPLETE", PATIENCE_SECONDS, mending=False)
-    assert cluster.rows("SELECT sum(lost_leases), sum(retry_count), max(rings) FROM graph_node") == [
+    assert cluster.rows("SELECT sum(lost_leases), sum(retry_count), max(re_enqueues) FROM graph_node") == [
         (0, 0, 0)
     ]
     made_once(cluster.things, "crowd", resources)

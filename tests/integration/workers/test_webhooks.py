@@ -279,7 +279,7 @@ def test_only_whom_new_events_concern_is_rung_for(
         world.event(world.stack(project, "s"), "a")
         until = ring(until)
         assert receiver.names == ["a"]
-        assert db.execute("SELECT count(*) FROM webhook WHERE rung").fetchone() == (0,)
+        assert db.execute("SELECT count(*) FROM webhook WHERE has_new_events").fetchone() == (0,)
         assert db.execute("SELECT count(*) FROM webhook WHERE due_at IS NULL").fetchone() == (2,)
         world.event(world.stack(elsewhere, "s"), "b")
         late = psycopg.connect(world.database.url)

@@ -16,7 +16,7 @@ OBJECTS = """
 SELECT r.id, r.stack_id, s.root_id, root.name AS root, root.project_id, r.name,
     coalesce(r.runs_as, r.type) AS type, r.physical_id, s.id <> s.root_id AS nested
 FROM resource r JOIN stack s ON s.id = r.stack_id JOIN stack root ON root.id = s.root_id
-WHERE s.deleted_at IS NULL AND NOT r.leftover AND r.physical_id IS NOT NULL ORDER BY r.id
+WHERE s.deleted_at IS NULL AND NOT r.deposed AND r.physical_id IS NOT NULL ORDER BY r.id
 """
 FAULTS = """
 SELECT v.id AS fault_id, v.stack_id, v.name, v.type, v.physical_id, v.verdict, v.reason, v.differences,

@@ -103,7 +103,7 @@ class ObservedWorld(CloudWorld):
     def _run(self, kind: str) -> None:
         self.db.execute(QUIET)
         self.db.execute(
-            "UPDATE observation_group SET due_at = now(), rung_at = NULL WHERE kind = %s", (kind,)
+            "UPDATE observation_group SET due_at = now(), enqueued_at = NULL WHERE kind = %s", (kind,)
         )
         for message in groups.due(self.db, 100):
             self.deliver_one(message)

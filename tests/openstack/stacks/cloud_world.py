@@ -87,7 +87,7 @@ class CloudWorld(World):
 
     def ids(self) -> Mapping[str, str]:
         """Return the physical ids of the current resources."""
-        query = "SELECT name, physical_id FROM resource WHERE NOT leftover ORDER BY id"
+        query = "SELECT name, physical_id FROM resource WHERE NOT deposed ORDER BY id"
         return {row.name: row.physical_id for row in self.rows(query)}
 
     def tidy(self) -> None:

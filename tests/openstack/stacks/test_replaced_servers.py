@@ -34,7 +34,7 @@ def replacing(world: CloudWorld) -> str:
     world.cloud.faults.set({"schedule": LATER, "destroy": {**LATER, "times": 1}})
     world.update("s", resources("m1.small"))
     world.retry(5)
-    [server] = [row for row in world.resources("server") if not row.leftover]
+    [server] = [row for row in world.resources("server") if not row.deposed]
     assert f"{server.action}_{server.status}" == "CREATE_IN_PROGRESS"
     return uuid
 

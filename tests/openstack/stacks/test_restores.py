@@ -23,7 +23,7 @@ def changed(resource: dict[str, Any], **properties: Any) -> dict[str, Any]:
 
 def snapshot(world: CloudWorld, uuid: str) -> str:
     started = snapshots.take(world.context, world.stack_row("s"), Body(b"{}"))
-    world.messages += started.rings
+    world.messages += started.messages
     world.settle(uuid, "SNAPSHOT_COMPLETE")
     return str(started.snapshot.uuid)
 

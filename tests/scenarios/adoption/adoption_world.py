@@ -19,7 +19,7 @@ def export(world: World, name: str = "s") -> dict[str, Any]:
 
 def abandon(world: World, name: str = "s") -> dict[str, Any]:
     abandoned = adopt_abandon.abandon(world.context, world.stack_row(name))
-    world.messages += abandoned.rings
+    world.messages += abandoned.messages
     with abandoned.document as document:
         return orjson.loads(document.read())
 
@@ -27,7 +27,7 @@ def abandon(world: World, name: str = "s") -> dict[str, Any]:
 def adopt(world: World, data: dict[str, Any], name: str = "s", **request: Any) -> str:
     body = {"stack_name": name, "adopt_stack_data": orjson.dumps(data).decode(), **request}
     accepted = create_delete.create(world.context, Body(orjson.dumps(body)))
-    world.messages += accepted.rings
+    world.messages += accepted.messages
     return accepted.uuid
 
 

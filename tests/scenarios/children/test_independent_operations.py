@@ -49,7 +49,7 @@ def outcomes(world: World) -> list[str | None]:
 def test_an_action_waits_for_the_update_of_a_child(world: World, cloud: Cloud, action: str) -> None:
     uuid = updating_child(world, cloud)
     if action == "snapshot":
-        world.messages += snapshots.take(world.context, world.stack_row("s"), Body(b"{}")).rings
+        world.messages += snapshots.take(world.context, world.stack_row("s"), Body(b"{}")).messages
     else:
         world.act("s", action)
     deliver(world)

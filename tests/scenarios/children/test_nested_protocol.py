@@ -281,8 +281,6 @@ def test_a_change_to_a_child_while_its_parent_settles_is_repaired_by_the_next_up
     rows = world.rows("SELECT status, properties->>'value' AS value FROM resource WHERE name = 'a'")
     assert [(row.status, row.value) for row in rows] == [("COMPLETE", "ours")]
     assert (
-        world.rows(
-            "SELECT 1 FROM disturbed_stack d JOIN stack s ON s.id = d.stack_id WHERE s.deleted_at IS NULL"
-        )
+        world.rows("SELECT 1 FROM stale_child d JOIN stack s ON s.id = d.stack_id WHERE s.deleted_at IS NULL")
         == []
     )

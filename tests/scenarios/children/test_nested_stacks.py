@@ -319,8 +319,8 @@ def test_a_child_that_was_changed_directly_is_repaired_by_the_next_update(world:
     world.update("s", {"child": nested()}, files={URL: child_text()})
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
-    firsts = world.rows("SELECT status, leftover FROM resource WHERE name = 'first'")
-    assert [(row.status, row.leftover) for row in firsts] == [("COMPLETE", False)]
+    firsts = world.rows("SELECT status, deposed FROM resource WHERE name = 'first'")
+    assert [(row.status, row.deposed) for row in firsts] == [("COMPLETE", False)]
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -333,7 +333,7 @@ def test_an_abandoned_tree_leaves_everything_where_it_is(world: World, cloud: Cl
     things = dict(cloud.things)
     abandoned = adopt_abandon.abandon(world.context, world.stack_row("s"))
     abandoned.document.close()
-    world.messages += abandoned.rings
+    world.messages += abandoned.messages
     deliver(world)
     assert world.state(uuid) == "DELETE_COMPLETE"
     assert (child(world).state, child(world, "middle").state) == ("DELETE_COMPLETE", "DELETE_COMPLETE")

@@ -66,7 +66,7 @@ def check(world: World) -> None:
 
 def snapshot(world: World) -> None:
     cancel(world)
-    world.messages += snapshots.take(world.context, world.stack_row("s"), Body(b"{}")).rings
+    world.messages += snapshots.take(world.context, world.stack_row("s"), Body(b"{}")).messages
     world.deliver_all()
 
 
@@ -133,7 +133,7 @@ def test_a_stack_is_abandoned_with_a_resource_that_never_began(world: World, nam
     cancel(world)
     abandoned = adopt_abandon.abandon(world.context, world.stack_row("s"))
     abandoned.document.close()
-    world.messages += abandoned.rings
+    world.messages += abandoned.messages
     world.deliver_all()
     assert stacks.find(world.database, world.caller.project_id, "s") is None
 
@@ -144,7 +144,7 @@ def test_a_stack_is_abandoned_with_an_object_of_an_uninstalled_type(world: World
     uninstall(world)
     abandoned = adopt_abandon.abandon(world.context, world.stack_row("s"))
     abandoned.document.close()
-    world.messages += abandoned.rings
+    world.messages += abandoned.messages
     world.deliver_all()
     assert stacks.find(world.database, world.caller.project_id, "s") is None
 

@@ -73,7 +73,7 @@ class TreeLife(Life):
         except (NotSupported, Conflict):
             return
         self.told.append("snapshot")
-        self.world.messages += taken.rings
+        self.world.messages += taken.messages
 
     def meddle(self, child: Any) -> None:
         """Let a user do something with a stack in the stack."""

@@ -81,7 +81,7 @@ def remote_stack(region: Region, name: str, place: str = "north") -> dict[str, s
 
 
 def id_of(world: World) -> str:
-    (row,) = world.rows("SELECT physical_id FROM resource WHERE name = 'far' AND NOT leftover")
+    (row,) = world.rows("SELECT physical_id FROM resource WHERE name = 'far' AND NOT deposed")
     return str(row.physical_id)
 
 
@@ -177,7 +177,7 @@ def test_a_check_fails_while_the_remote_stack_has_failed(here, region):  # noqa:
 def test_a_remote_snapshot_is_taken_restored_and_deleted_with_ours(here, region):  # noqa: F811
     uuid = made(here, "copied", far(parameters={"word": "first"}))
     taken = snapshots.take(here.context, here.stack_row("copied"), Body(b"{}"))
-    here.messages += taken.rings
+    here.messages += taken.messages
     here.deliver_all()
     assert here.state(uuid) == "SNAPSHOT_COMPLETE"
     count = "SELECT action, status FROM snapshot"

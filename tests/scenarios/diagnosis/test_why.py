@@ -171,10 +171,8 @@ def test_paused_nodes_are_listed_before_blocked_nodes(world: World):
     world.create("s", {"a": test_resource(), "b": test_resource(requires=["a"])})
     world.deliver()
     with world.database.engine.begin() as connection:
-        pause = (
-            "UPDATE graph_node SET state = 'paused', hooks = '{pre-create}', rung_at = NULL WHERE label = 'a'"
-        )
-        connection.execute(text(pause))
+        pause = "state = 'paused', hooks = '{pre-create}', enqueued_at = NULL"
+        connection.execute(text(f"UPDATE graph_node SET {pause} WHERE label = 'a'"))
     assert list(nodes(world)) == ["a", "b"]
     assert because(world, "a").text == "paused until the hook pre-create is cleared"
 
@@ -183,10 +181,8 @@ def test_a_resource_that_waits_for_a_signal_reports_it(world: World):
     world.create("s", {"a": test_resource()})
     world.deliver()
     with world.database.engine.begin() as connection:
-        wait = (
-            "UPDATE graph_node SET state = 'waiting', due_at = 'infinity', rung_at = NULL WHERE label = 'a'"
-        )
-        connection.execute(text(wait))
+        wait = "state = 'waiting', due_at = 'infinity', enqueued_at = NULL"
+        connection.execute(text(f"UPDATE graph_node SET {wait} WHERE label = 'a'"))
     assert because(world, "a").word == "waiting-to-be-told"
 
 

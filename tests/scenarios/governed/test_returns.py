@@ -101,7 +101,7 @@ def test_a_restore_needs_the_right_to_each_type(world: GovernedWorld, by: Caller
     uuid = world.create("s", {"x": dict(DEFINITION)})
     world.settle()
     started = snapshots.take(world.context, world.stack_row("s"), Body(b"{}"))
-    world.messages += started.rings
+    world.messages += started.messages
     world.settle()
     world.update("s", {"o": cloud_thing(value="o")})
     world.settle()
@@ -121,7 +121,7 @@ def test_a_restore_has_the_rights_that_its_requester_and_the_author_have_both(
     world.create("s", later_group(1))
     world.settle()
     started = snapshots.take(world.context, world.stack_row("s"), Body(b"{}"))
-    world.messages += started.rings
+    world.messages += started.messages
     world.settle()
     world.update("s", {"o": cloud_thing(value="o")})
     world.settle()

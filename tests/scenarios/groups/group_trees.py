@@ -106,7 +106,7 @@ def recorded(world: World, stack_id: int) -> dict[str, Recorded]:
             (SELECT convert_from(b.body, 'UTF8')::json -> 'outputs' FROM revision v
                 JOIN content b ON b.hash = v.template_hash WHERE v.id = c.revision_id) AS outputs
         FROM resource r LEFT JOIN stack c ON c.parent_resource_id = r.id AND c.deleted_at IS NULL
-        WHERE r.stack_id = :id AND NOT r.leftover AND r.action <> 'DELETE' ORDER BY r.created_at, r.id""",
+        WHERE r.stack_id = :id AND NOT r.deposed AND r.action <> 'DELETE' ORDER BY r.created_at, r.id""",
         id=stack_id,
     )
     return {

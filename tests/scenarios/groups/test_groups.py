@@ -25,7 +25,7 @@ def group(count: int, value: str = "v%index%", **options: Any) -> dict[str, Any]
 def members(world: World) -> dict[str, str]:
     rows = world.rows(
         """SELECT r.name, r.properties->>'value' AS v FROM resource r JOIN stack s ON s.id = r.stack_id
-        WHERE s.owner_id IS NOT NULL AND NOT r.leftover ORDER BY r.id"""
+        WHERE s.owner_id IS NOT NULL AND NOT r.deposed ORDER BY r.id"""
     )
     return {row.name: row.v for row in rows}
 
@@ -126,7 +126,7 @@ def test_members_that_are_to_change_later_keep_the_file_they_were_made_from(
     world.update("s", **of("/two/member.yaml", "w"))
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
-    made = world.rows("SELECT type, properties ->> 'value' AS v FROM resource WHERE NOT leftover")
+    made = world.rows("SELECT type, properties ->> 'value' AS v FROM resource WHERE NOT deposed")
     assert sorted(row.type for row in made if row.v is None) == ["/two/member.yaml"] * 3 + [
         "OS::Heat::ResourceGroup"
     ]

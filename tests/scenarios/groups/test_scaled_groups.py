@@ -100,7 +100,7 @@ def test_instances_use_the_users_environment_and_are_all_current_after_a_rolling
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert world.outputs("s")["all"] == "old,old,old,old"
     states = """SELECT r.name, r.type, r.action, r.status FROM resource r JOIN stack s ON s.id = r.stack_id
-        WHERE s.name LIKE 's-g-%' AND s.depth = 1 AND NOT r.leftover"""
+        WHERE s.name LIKE 's-g-%' AND s.depth = 1 AND NOT r.deposed"""
     first = {row.name for row in world.rows(states)}
     policy = {"MinInstancesInService": 3, "MaxBatchSize": 2}
     world.update("s", instances("new", **policy), outputs=addresses, **MAPPED)

@@ -133,7 +133,7 @@ def test_signals_to_a_suspended_group_are_rejected_with_an_event(world: World, c
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ("leftover = true", "the group was replaced"),
+        ("deposed = true", "the group was replaced"),
         ("action = 'DELETE'", "the group is being deleted"),
         ("action = 'SUSPEND'", "the group is suspended"),
     ],

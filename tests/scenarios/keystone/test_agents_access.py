@@ -45,7 +45,7 @@ def test_an_alarm_scales_a_group_by_the_url_of_its_policy(world: World, api):
     assert (answer.status_code, answer.data) == (200, b"null")
     world.deliver_all()
     members = """SELECT 1 FROM resource r JOIN stack s ON s.id = r.stack_id
-        WHERE s.owner_id IS NOT NULL AND NOT r.leftover"""
+        WHERE s.owner_id IS NOT NULL AND NOT r.deposed"""
     assert len(world.rows(members)) == 2
 
 

@@ -192,7 +192,7 @@ def create(stage: Stage) -> None:
 def abandon(stage: Stage) -> None:
     abandoned = adopt_abandon.abandon(stage.world.context, stage.world.stack_row("s"))
     abandoned.document.close()
-    stage.world.messages += abandoned.rings
+    stage.world.messages += abandoned.messages
 
 
 def adopt(stage: Stage) -> None:
@@ -206,7 +206,7 @@ def adopt(stage: Stage) -> None:
         }
     ).decode()
     body = Body(orjson.dumps({"stack_name": "other", "adopt_stack_data": data}))
-    stage.world.messages += create_delete.create(stage.world.context, body).rings
+    stage.world.messages += create_delete.create(stage.world.context, body).messages
 
 
 ROWS: Final = [

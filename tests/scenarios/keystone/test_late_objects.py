@@ -47,7 +47,7 @@ def deleted(world: World) -> None:
 def seek(world: World) -> None:
     """Search for late objects and delete them, as the sweep does, but now."""
     db = world.database.check_connection(durable=True)
-    db.execute("UPDATE stray SET search_due_at = clock_timestamp() WHERE search_until IS NOT NULL")
+    db.execute("UPDATE orphan SET search_due_at = clock_timestamp() WHERE search_until IS NOT NULL")
     db.execute("DELETE FROM circuit_breaker")
 
     def cloud(root_id: int) -> object:
@@ -79,7 +79,7 @@ def test_the_credential_of_a_deleted_stack_serves_the_searches_and_goes_with_the
     Lost.arrive()
     seek(world)
     assert not Lost.objects
-    change(world, "UPDATE stray SET search_until = now() WHERE search_until IS NOT NULL")
+    change(world, "UPDATE orphan SET search_until = now() WHERE search_until IS NOT NULL")
     seek(world)
     later(world)
     assert tidy(world) == 1
@@ -105,7 +105,7 @@ def test_searches_use_the_credential_that_the_stack_held_last(world: World, keys
 
 def test_a_credential_does_not_outlive_the_searches_that_fail(world: World, keystone: StandIn) -> None:
     deleted(world)
-    change(world, f"UPDATE stray SET created_at = now() - make_interval(secs => {HOURS_30})")
+    change(world, f"UPDATE orphan SET created_at = now() - make_interval(secs => {HOURS_30})")
     later(world)
     assert tidy(world) == 1
     assert grants(keystone) == 0

@@ -62,14 +62,14 @@ def world(postgres_url: str, cloud: Cloud):
 def record(world: World, physical_id: str) -> None:
     with world.database.engine.begin() as connection:
         connection.execute(
-            text("""INSERT INTO stray (stack_id, resource_id, token, type, physical_id)
+            text("""INSERT INTO orphan (stack_id, resource_id, token, type, physical_id)
                 SELECT stack_id, id, uuid || '-1', type, :p FROM resource"""),
             {"p": physical_id},
         )
 
 
 def open_strays(world: World) -> int:
-    return world.rows("SELECT count(*) FROM stray WHERE handled_at IS NULL")[0][0]
+    return world.rows("SELECT count(*) FROM orphan WHERE handled_at IS NULL")[0][0]
 
 
 def test_a_second_thing_is_removed_and_the_resources_own_stays(world: World, cloud: Cloud):

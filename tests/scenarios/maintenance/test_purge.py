@@ -151,14 +151,14 @@ def test_causes_of_old_failures_and_handled_orphans_are_purged(world: World, db)
     world.deliver_all()
     execute(
         world,
-        """INSERT INTO stray (stack_id, resource_id, token, type, physical_id, handled_at)
+        """INSERT INTO orphan (stack_id, resource_id, token, type, physical_id, handled_at)
         VALUES (1, 1, 't', 'T', 'done', now()), (1, 1, 't', 'T', 'open', NULL)""",
     )
     assert count(world, "failure") == 2
     gone = purge.purge(db, EVERYTHING)
-    assert (gone["failures"], gone["strays"]) == (1, 1)
+    assert (gone["failures"], gone["orphans"]) == (1, 1)
     assert [row.traversal for row in world.rows("SELECT traversal FROM failure")] == [2]
-    assert [row.physical_id for row in world.rows("SELECT physical_id FROM stray")] == ["open"]
+    assert [row.physical_id for row in world.rows("SELECT physical_id FROM orphan")] == ["open"]
 
 
 # The whole of it.

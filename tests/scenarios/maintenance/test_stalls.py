@@ -57,8 +57,8 @@ def test_an_end_that_nothing_holds_back_any_more_is_reached(world: World):
     "loss",
     [
         "DELETE FROM graph_node WHERE kind = 'plan'",
-        "UPDATE graph_node SET state = 'dropped', rung_at = NULL WHERE kind = 'plan'",
-        "UPDATE graph_node SET state = 'failed', rung_at = NULL WHERE kind = 'plan'",
+        "UPDATE graph_node SET state = 'dropped', enqueued_at = NULL WHERE kind = 'plan'",
+        "UPDATE graph_node SET state = 'failed', enqueued_at = NULL WHERE kind = 'plan'",
         "DELETE FROM graph_node",
     ],
 )
@@ -74,7 +74,7 @@ def test_a_lost_plan_is_made_again(world: World, cloud: Cloud, loss: str):
 @pytest.mark.parametrize(
     "loss",
     [
-        "UPDATE graph_node SET state = 'dropped', rung_at = NULL WHERE label = 'b'",
+        "UPDATE graph_node SET state = 'dropped', enqueued_at = NULL WHERE label = 'b'",
         "DELETE FROM graph_node WHERE label = 'b'",
         "DELETE FROM graph_node WHERE kind = 'finish'",
         "UPDATE graph_node SET state = 'dropped', blocked_by = 0 WHERE kind = 'finish'",
@@ -105,7 +105,7 @@ def test_a_paused_or_waiting_stack_is_not_stalled(world: World):
     for state, due in (("paused", None), ("waiting", "infinity")):
         damage(
             world,
-            "UPDATE graph_node SET state = :state, due_at = CAST(:due AS timestamptz), rung_at = NULL"
+            "UPDATE graph_node SET state = :state, due_at = CAST(:due AS timestamptz), enqueued_at = NULL"
             " WHERE label = 'a'",
             state=state,
             due=due,
@@ -139,7 +139,9 @@ def test_a_failed_stack_does_not_wait_for_an_abandoned_operation(world: World, c
     while world.messages:
         world.deliver()
     world.sweep.run()  # has it followed
-    damage(world, "UPDATE graph_node SET state = 'dropped', rung_at = NULL, due_at = NULL WHERE label = 'a'")
+    damage(
+        world, "UPDATE graph_node SET state = 'dropped', enqueued_at = NULL, due_at = NULL WHERE label = 'a'"
+    )
     assert world.rows("SELECT op FROM resource WHERE name = 'a'") == [("UPDATE",)]
     assert world.state(uuid) == "UPDATE_IN_PROGRESS"
     audit(world)
@@ -174,7 +176,7 @@ def test_only_stalled_stacks_are_found(world: World):
     assert stalled.stalled_stacks(db, 0.0) == []
     damage(
         world,
-        "UPDATE graph_node SET state = 'blocked', blocked_by = 1, rung_at = NULL WHERE state = 'queued'",
+        "UPDATE graph_node SET state = 'blocked', blocked_by = 1, enqueued_at = NULL WHERE state = 'queued'",
     )
     assert len(stalled.stalled_stacks(db, 0.0)) == 1
     assert stalled.stalled_stacks(db, 3_600.0) == []

@@ -54,7 +54,7 @@ def policy(adjustment: int) -> dict[str, Any]:
 
 def members(healer: Healer) -> list[str]:
     rows = healer.world.rows(
-        "SELECT name FROM resource WHERE type = 'Shelf::Box' AND NOT leftover ORDER BY name"
+        "SELECT name FROM resource WHERE type = 'Shelf::Box' AND NOT deposed ORDER BY name"
     )
     return [row.name for row in rows]
 

@@ -25,7 +25,7 @@ HEAL = """
 INSERT INTO observation_rule (uuid, project_id, kind, mode, type, resource, created_by)
 VALUES (gen_random_uuid(), 'p1', 'policy', 'heal', '', '', 'u')
 """
-OBSERVE = "UPDATE observation_group SET due_at = now(), rung_at = NULL"
+OBSERVE = "UPDATE observation_group SET due_at = now(), enqueued_at = NULL"
 DECIDE_AGAIN = "UPDATE repair SET due_at = now() WHERE due_at IS NOT NULL"
 END_DOUBTS = "UPDATE circuit_breaker SET answered_at = answered_at - interval '1 minute'"
 FORGET_ATTEMPTS = """

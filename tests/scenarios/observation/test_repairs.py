@@ -81,7 +81,7 @@ class Healer(Watch):
         return str(self.world.rows("SELECT reason FROM repair ORDER BY id DESC LIMIT 1")[0].reason)
 
     def id(self, name: str) -> str:
-        [row] = self.world.rows("SELECT physical_id FROM resource WHERE name = :n AND NOT leftover", n=name)
+        [row] = self.world.rows("SELECT physical_id FROM resource WHERE name = :n AND NOT deposed", n=name)
         return str(row.physical_id)
 
     def remove(self, name: str) -> None:

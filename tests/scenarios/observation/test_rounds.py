@@ -40,7 +40,7 @@ class Watch:
         """Find the groups of all projects."""
         groups.start_discoveries(self.db, self.world.settings.region_name, 0.0)
         self.db.execute(
-            "UPDATE observation_group SET due_at = now(), rung_at = NULL WHERE kind = 'discovery'"
+            "UPDATE observation_group SET due_at = now(), enqueued_at = NULL WHERE kind = 'discovery'"
         )
         self._run("discovery")
 

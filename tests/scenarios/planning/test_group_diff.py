@@ -17,11 +17,11 @@ from tests.scenarios.world import World
 NAMES = [str(number) for number in range(4)]
 INSERT_ROW = """
 INSERT INTO resource (uuid, stack_id, name, type, runs_as, action, status, op, op_started_at, attempt,
-    built_digest, requires, input_digests, leftover, suspended)
+    built_digest, requires, input_digests, deposed, suspended)
 VALUES (gen_random_uuid(), %(stack_id)s, %(name)s, %(type)s, %(runs_as)s, %(action)s, %(status)s,
     %(op)s::text::resource_op,
     CASE WHEN %(op)s::text IS NOT NULL THEN now() END, %(attempt)s, %(built)s, %(requires)s,
-    array_fill('x'::text, ARRAY[cardinality(%(requires)s::bigint[])]), %(leftover)s, %(suspended)s)
+    array_fill('x'::text, ARRAY[cardinality(%(requires)s::bigint[])]), %(deposed)s, %(suspended)s)
 """
 INSERT_DEFINITION = """
 INSERT INTO resource_definition (stack_id, name, digest, body, valid_from)
@@ -88,7 +88,7 @@ members = st.builds(
     lambda desired, in_force, current, deposed: Member(
         desired,
         in_force,
-        [row | {"leftover": False} for row in current] + [row | {"leftover": True} for row in deposed],
+        [row | {"deposed": False} for row in current] + [row | {"deposed": True} for row in deposed],
     ),
     desired=st.none() | st.tuples(definitions, types),
     in_force=st.none() | definitions,

@@ -32,7 +32,7 @@ def visited(world: World) -> list[str]:
 def members(world: World) -> dict[str, str]:
     rows = world.rows(
         """SELECT r.name, r.properties->>'value' AS v FROM resource r JOIN stack c ON c.id = r.stack_id
-        WHERE c.owner_id IS NOT NULL AND NOT r.leftover AND r.status = 'COMPLETE' ORDER BY r.name"""
+        WHERE c.owner_id IS NOT NULL AND NOT r.deposed AND r.status = 'COMPLETE' ORDER BY r.name"""
     )
     return {row.name: row.v for row in rows}
 
@@ -105,4 +105,4 @@ def test_a_superseded_growth_is_made_good(world: World, seed: int) -> None:
     world.deliver_all(shuffle=True, repeat=0.2, lose=0.1)
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert members(world) == {str(n): f"x{n}" for n in range(5)}
-    assert world.rows("SELECT 1 FROM resource WHERE leftover") == []
+    assert world.rows("SELECT 1 FROM resource WHERE deposed") == []

@@ -20,11 +20,11 @@ FIRST = 1_000_000
 ALWAYS = "Always"
 INSERT_ROW = """
 INSERT INTO resource (id, uuid, stack_id, name, type, runs_as, action, status, op, op_started_at, attempt,
-    built_digest, requires, input_digests, value_digest, leftover, suspended, observed, observed_at)
+    built_digest, requires, input_digests, value_digest, deposed, suspended, observed, observed_at)
 OVERRIDING SYSTEM VALUE
 VALUES (%(id)s, gen_random_uuid(), %(stack_id)s, %(name)s, %(type)s, NULL, %(action)s, %(status)s,
     %(op)s::text::resource_op, CASE WHEN %(op)s::text IS NOT NULL THEN now() END, 1,
-    %(built)s, %(requires)s, %(inputs)s, %(value)s, %(leftover)s, %(suspended)s, %(observed)s,
+    %(built)s, %(requires)s, %(inputs)s, %(value)s, %(deposed)s, %(suspended)s, %(observed)s,
     CASE WHEN %(observed)s::text IS NOT NULL THEN now() END)
 """
 INSERT_DEFINITION = """
@@ -74,7 +74,7 @@ def write(db: Any, stack_id: int, found: list[Fault]) -> None:
             "id": ids[name], "stack_id": stack_id, "name": name, "type": "T", "action": "CREATE",
             "status": "COMPLETE", "op": None, "built": digest_of(name),
             "requires": [ids[other] for other in needs], "inputs": ["v1"] * len(needs), "value": "v1",
-            "leftover": False, "suspended": False, "observed": None,
+            "deposed": False, "suspended": False, "observed": None,
         })  # fmt: skip
     by_name = {row["name"]: row for row in rows}
     undefined = set()
@@ -89,7 +89,7 @@ def write(db: Any, stack_id: int, found: list[Fault]) -> None:
         elif fault.column == "gone":
             undefined.add(fault.name)
         elif fault.column == "deposed":
-            rows.append(row | {"id": base + 50 + number, "leftover": True})
+            rows.append(row | {"id": base + 50 + number, "deposed": True})
             if fault.value == "required":
                 by_name["d"]["requires"] = [base + 50 + number for _ in by_name["d"]["requires"]]
         else:

@@ -34,6 +34,6 @@ MORE_ROWS = (
     """INSERT INTO observation_notice (project_id, physical_id)
     SELECT s.project_id, r.physical_id FROM resource r JOIN stack s ON s.id = r.stack_id
     WHERE r.name = 'box'""",
-    """INSERT INTO stray (stack_id, resource_id, token, type, physical_id, physical_name)
+    """INSERT INTO orphan (stack_id, resource_id, token, type, physical_id, physical_name)
     SELECT stack_id, id, 't', type, 'gone', 'n' FROM resource WHERE name = 'box'""",
 )

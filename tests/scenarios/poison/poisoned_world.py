@@ -222,7 +222,7 @@ class PoisonedWorld(World):
         self.change("blue", size=1)
         self.deliver_all()
         stack = self.stack_row("s")
-        self.messages += snapshots.take(self.context, stack, Body(b"{}")).rings
+        self.messages += snapshots.take(self.context, stack, Body(b"{}")).messages
         self.deliver_all()
         for rule in (
             {"policy": {"mode": "heal", "stack": str(stack.uuid)}},
@@ -270,7 +270,7 @@ class PoisonedWorld(World):
         groups.start_discoveries(db, self.settings.region_name, 0.0)
         for kind in ("discovery", "lists", "single"):
             db.execute(
-                "UPDATE observation_group SET due_at = now(), rung_at = NULL, leased_until = NULL,"
+                "UPDATE observation_group SET due_at = now(), enqueued_at = NULL, leased_until = NULL,"
                 " lease = NULL WHERE kind = %s",
                 (kind,),
             )

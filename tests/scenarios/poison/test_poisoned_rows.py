@@ -19,7 +19,7 @@ SHORT = ("items", "values", "bytes")  # the shapes that the short test has
 # Tables without a row of the victim: what fills them is not part of the scenario, or they are written by
 # counters and servers only.
 EMPTY = {
-    "accepted_resources", "disturbed_stack", "ended_session", "hung_process", "large_value",
+    "accepted_resources", "stale_child", "ended_session", "hung_process", "large_value",
     "observation", "observation_fault", "observation_pass", "quarantine", "watcher",
     "worker",
 }  # fmt: skip

@@ -15,7 +15,7 @@ from tests.scenarios.stacks.test_random_updates import come_to_rest, go_on, temp
 from tests.scenarios.world import World
 
 WEIGHT = {"unchanged": 0, "updated": 1, "replaced": 2}
-PHYSICAL_IDS = "SELECT name, physical_id FROM resource WHERE NOT leftover"
+PHYSICAL_IDS = "SELECT name, physical_id FROM resource WHERE NOT deposed"
 
 
 def happened(world: World, before: Mapping[str, str], reported: int, uuid: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ from tests.scenarios.templates import Drafts
 
 RESOURCES = """
 SELECT s.uuid::text AS stack, r.name, r.physical_id, r.uuid::text AS uuid FROM resource r
-JOIN stack s ON s.id = r.stack_id WHERE NOT r.leftover AND s.deleted_at IS NULL
+JOIN stack s ON s.id = r.stack_id WHERE NOT r.deposed AND s.deleted_at IS NULL
 """
 UPDATED = """
 SELECT DISTINCT s.uuid::text AS stack, e.resource_name AS name FROM event e JOIN stack s ON s.id = e.stack_id

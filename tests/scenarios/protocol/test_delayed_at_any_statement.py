@@ -42,7 +42,7 @@ def live(world: Simulator, crash_at: int | None) -> None:
     uuid, provider = world.create("s", FIRST), world.provider
     came_to(world, uuid, "CREATE_COMPLETE")
     taken = snapshots.take(world.context, world.stack_row("s"), Body(b"{}"))
-    world.messages += taken.rings
+    world.messages += taken.messages
     came_to(world, uuid, "SNAPSHOT_COMPLETE")
     assert sorted(provider.copies.values()) == sorted(provider.things)
     world.update("s", SECOND)
@@ -59,11 +59,11 @@ def live(world: Simulator, crash_at: int | None) -> None:
     with abandoned.document as document:
         data = document.read().decode()
     ids, done = world.ids(), len(provider.log)
-    world.messages += abandoned.rings
+    world.messages += abandoned.messages
     came_to(world, uuid, "DELETE_COMPLETE")
     body = orjson.dumps({"stack_name": "s", "adopt_stack_data": data})
     accepted = create_delete.create(world.context, Body(body))
-    world.messages += accepted.rings
+    world.messages += accepted.messages
     came_to(world, accepted.uuid, "ADOPT_COMPLETE")
     assert (world.ids(), len(provider.log)) == (ids, done)
     world.verify(FIRST)

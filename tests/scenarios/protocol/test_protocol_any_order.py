@@ -27,7 +27,7 @@ POINTS = (
     "refill_window",
     "complete_stack",
 )
-TABLES = "stack, revision, resource, resource_definition, graph_node, event, failure, stray, content"
+TABLES = "stack, revision, resource, resource_definition, graph_node, event, failure, orphan, content"
 
 
 class Chaos(World):

@@ -224,7 +224,7 @@ def test_operations_on_a_deposed_resource_end_also_in_suspend_or_resume(
     world.go(until=lambda: "a" in world.done(verb) and finished(world, "b"))
     if verb == "create":
         world.update("s", {"b": thing()})
-        world.go("a", "finish", until=lambda: world.rows("SELECT 1 FROM resource WHERE leftover"))
+        world.go("a", "finish", until=lambda: world.rows("SELECT 1 FROM resource WHERE deposed"))
     world.act("s", "cancel_without_rollback")
     world.act("s", action)
     world.rest()

@@ -354,7 +354,8 @@ def test_lost_messages_are_repeated_with_growing_intervals_but_not_for_waiting_n
     def rung_after(seconds: int) -> list[str]:
         with world.database.connect() as db:
             db.execute(
-                "UPDATE graph_node SET rung_at = now() - make_interval(secs => %s) WHERE rung_at IS NOT NULL",
+                "UPDATE graph_node SET enqueued_at = now() - make_interval(secs => %s)"
+                " WHERE enqueued_at IS NOT NULL",
                 (seconds,),
             )
         return [message.label for message in world.sweep.run()]

@@ -32,7 +32,7 @@ def live(world: Simulator, crash_at: int | None) -> None:
     uuid, provider = world.create("s", FIRST, files=FILES), world.provider
     came_to(world, uuid, "CREATE_COMPLETE")
     taken = snapshots.take(world.context, world.stack_row("s"), Body(b"{}"))
-    world.messages += taken.rings
+    world.messages += taken.messages
     came_to(world, uuid, "SNAPSHOT_COMPLETE")
     assert sorted(provider.copies.values()) == sorted(provider.things)
     world.update("s", SECOND, files=FILES)
@@ -50,12 +50,12 @@ def live(world: Simulator, crash_at: int | None) -> None:
     with abandoned.document as document:
         data = document.read().decode()
     things, done = set(provider.things), len(provider.log)
-    world.messages += abandoned.rings
+    world.messages += abandoned.messages
     came_to(world, uuid, "DELETE_COMPLETE")
     accepted = create_delete.create(
         world.context, Body(orjson.dumps({"stack_name": "s", "adopt_stack_data": data}))
     )
-    world.messages += accepted.rings
+    world.messages += accepted.messages
     came_to(world, accepted.uuid, "ADOPT_COMPLETE")
     assert (set(provider.things), len(provider.log)) == (things, done)
     world.verify(FIRST, FILES)

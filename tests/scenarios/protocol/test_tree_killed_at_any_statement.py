@@ -65,7 +65,7 @@ def live(world: Simulator, crash_at: int | None) -> None:
         world.act("s", action)
         came_to_rest(world, uuid, f"{action.upper()}_COMPLETE")
     taken = snapshots.take(world.context, world.stack_row("s"), Body(b"{}"))
-    world.messages += taken.rings
+    world.messages += taken.messages
     came_to_rest(world, uuid, "SNAPSHOT_COMPLETE", SECOND)
     world.update("s", FIRST, files=FILES)
     for _ in range(12):

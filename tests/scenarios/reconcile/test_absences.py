@@ -214,7 +214,7 @@ def test_an_orphan_that_seemed_to_be_absent_is_deleted(world: World, cloud: Clou
     cloud.things["late"] = "token"
     db = world.database.check_connection(durable=True)
     db.execute(
-        """INSERT INTO stray (stack_id, resource_id, token, type, physical_id)
+        """INSERT INTO orphan (stack_id, resource_id, token, type, physical_id)
         SELECT stack_id, id, 'token', type, 'late' FROM resource"""
     )
     outage_of_others(world)

@@ -63,7 +63,7 @@ def about_to_replace(world: World, resource_type: Interrupted, **other_items: An
 
 
 def rows(world: World, name: str = "a") -> list[tuple[Any, ...]]:
-    query = """SELECT action, status, leftover, physical_id IS NOT NULL FROM resource WHERE name = :n
+    query = """SELECT action, status, deposed, physical_id IS NOT NULL FROM resource WHERE name = :n
         ORDER BY id"""
     return [tuple(row) for row in world.rows(query, n=name)]
 
@@ -96,7 +96,7 @@ def test_a_single_visit_deposes_the_old_resource_and_creates_the_replacement(wor
     events = ["UPDATE_IN_PROGRESS", "UPDATE_COMPLETE", "CREATE_IN_PROGRESS", "CREATE_COMPLETE"]
     assert world.events(uuid)[reported:] == [f"a {event}" for event in events]
     assert kind.created == 1
-    [b] = world.rows("SELECT definition_id, built_digest FROM resource WHERE name = 'a' AND NOT leftover")
+    [b] = world.rows("SELECT definition_id, built_digest FROM resource WHERE name = 'a' AND NOT deposed")
     [definition] = world.rows(
         "SELECT id, digest FROM resource_definition WHERE name = 'a' AND valid_to IS NULL"
     )
@@ -118,7 +118,7 @@ def test_several_concurrent_replacements_keep_their_own_data(world, kind):
     rings, world.messages = world.messages, []
     ids = [message.node_id for message in rings]
     world.messages += check_nodes(world.engine, ids, rings[0].traversal, durable=False)
-    result = world.rows("SELECT * FROM resource WHERE NOT leftover ORDER BY name")
+    result = world.rows("SELECT * FROM resource WHERE NOT deposed ORDER BY name")
     assert [(row.name, row.properties) for row in result] == [(n, {"value": f"{n}2"}) for n in names]
     for row in result:
         assert row.physical_id != old[row.name]
@@ -282,7 +282,7 @@ def test_a_resource_with_a_new_type_has_no_update_event(world, kind):
     world.update("s", {"a": single_resource(kind, "1")})
     world.deliver(2)
     assert rows(world) == [LEFT, THERE]
-    assert world.rows("SELECT type FROM resource WHERE NOT leftover") == [(kind.name,)]
+    assert world.rows("SELECT type FROM resource WHERE NOT deposed") == [(kind.name,)]
     world.deliver_all()
     events = [event for event in world.events(uuid)[reported:] if event.startswith("a ")]
     assert events == [*REPLACED[2:], *REMOVED]
@@ -296,7 +296,7 @@ def test_secrets_of_the_replacement_are_encrypted(world):
     world.deliver_all()
     world.update("s", {"a": test_resource(value, update_replace_value="2")}, parameters=hidden)
     world.deliver(2)
-    [row] = world.rows("SELECT * FROM resource WHERE NOT leftover")
+    [row] = world.rows("SELECT * FROM resource WHERE NOT deposed")
     assert (row.properties, row.attributes, row.data, row.sealed is not None) == (None, None, None, True)
     assert world.rows("SELECT 1 FROM event WHERE properties::text LIKE '%sesame%'") == []
     world.deliver_all()
@@ -332,7 +332,7 @@ def replace_all(world: Simulator, crash_at: int | None) -> None:
     world.update("s", chain("2"))
     world.rest()
     assert world.state(uuid) == "UPDATE_COMPLETE"
-    result = world.rows("SELECT name, action, status, leftover, properties ->> 'value' AS v FROM resource")
+    result = world.rows("SELECT name, action, status, deposed, properties ->> 'value' AS v FROM resource")
     assert sorted(map(tuple, result)) == [(name, "CREATE", "COMPLETE", False, "2") for name in CHAIN]
     events = world.events(uuid)[reported:]
     for name in CHAIN:

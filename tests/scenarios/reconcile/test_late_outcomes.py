@@ -28,7 +28,7 @@ def overtaken(world: World, cloud: Cloud, fails: bool = False) -> Callable[[Cont
 
 
 def as_planned(world: World) -> list[tuple[str, str, bool, str | None]]:
-    query = """SELECT r.name, r.action || '_' || r.status AS state, r.leftover,
+    query = """SELECT r.name, r.action || '_' || r.status AS state, r.deposed,
             d.body->>'deletion_policy' AS policy
         FROM resource r LEFT JOIN resource_definition d ON d.id = r.definition_id ORDER BY r.id"""
     return [tuple(row) for row in world.rows(query)]

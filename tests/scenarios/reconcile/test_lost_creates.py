@@ -81,7 +81,7 @@ def delete_orphans(world: World) -> int:
 def search_orphans(world: World) -> int:
     """Carry out all searches now."""
     db = world.database.check_connection(durable=True)
-    db.execute("UPDATE stray SET search_due_at = clock_timestamp() WHERE search_until IS NOT NULL")
+    db.execute("UPDATE orphan SET search_due_at = clock_timestamp() WHERE search_until IS NOT NULL")
     return orphan_searches.search_orphans(db, OrphanAccess(world.types))
 
 
@@ -203,13 +203,13 @@ def test_a_search_ends_and_one_that_fails_is_repeated(world: World, cloud: Cloud
     world.elapse(FLIGHT_SECONDS + 1, "lost lease")
     world.deliver_all()
     db = world.database.check_connection(durable=True)
-    db.execute("UPDATE stray SET search_until = clock_timestamp()")
+    db.execute("UPDATE orphan SET search_until = clock_timestamp()")
     silent(cloud, "find", error=ProviderBusy("later"))
     assert search_orphans(world) == 0
-    [after_failure] = world.rows("SELECT handled_at, search_due_at > clock_timestamp() AS waits FROM stray")
+    [after_failure] = world.rows("SELECT handled_at, search_due_at > clock_timestamp() AS waits FROM orphan")
     assert (after_failure.handled_at, after_failure.waits) == (None, True)
     assert search_orphans(world) == 0
-    assert [row.handled_at is None for row in world.rows("SELECT handled_at FROM stray")] == [False]
+    assert [row.handled_at is None for row in world.rows("SELECT handled_at FROM orphan")] == [False]
 
 
 def test_the_flight_of_a_dead_worker_starts_with_its_last_request(world: World, cloud: Cloud) -> None:
@@ -316,7 +316,7 @@ def test_the_duplicate_of_a_lost_lease_is_not_recorded(world: World, cloud: Clou
     world.sweep_once()
     while world.messages and "find a" not in cloud.calls:
         world.deliver(1)
-    assert world.rows("SELECT 1 FROM stray") == []
+    assert world.rows("SELECT 1 FROM orphan") == []
 
 
 def test_the_delete_of_an_orphan_is_requested_once(

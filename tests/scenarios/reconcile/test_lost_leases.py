@@ -174,7 +174,7 @@ def test_a_request_is_sent_although_the_recording_of_its_start_was_interrupted(
             case "delete":
                 world.delete("s")
             case "snapshot":
-                world.messages += snapshots.take(world.context, world.stack_row("s"), Body(b"{}")).rings
+                world.messages += snapshots.take(world.context, world.stack_row("s"), Body(b"{}")).messages
             case _:
                 world.act("s", verb)
         deliver_with_interruptions(world)

@@ -37,7 +37,7 @@ def test_a_mark_can_be_taken_back_and_says_nothing_else(world):
     ]
     world.patch("s")
     world.deliver_all()
-    assert world.rows("SELECT 1 FROM resource WHERE leftover") == []
+    assert world.rows("SELECT 1 FROM resource WHERE deposed") == []
 
 
 def test_a_resource_cannot_be_marked_while_a_worker_is_calling_its_provider(world, cloud, monkeypatch):

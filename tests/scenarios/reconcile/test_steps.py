@@ -76,7 +76,7 @@ def test_an_update_sees_the_new_properties(world: World, kind: Stepped) -> None:
 
 def test_actions_and_deletes_have_steps(world: World, kind: Stepped, cloud: Cloud) -> None:
     uuid = created(world)
-    world.messages += snapshots.take(world.context, world.stack_row("s"), Body(b"{}")).rings
+    world.messages += snapshots.take(world.context, world.stack_row("s"), Body(b"{}")).messages
     world.deliver_all()
     assert world.state(uuid) == "SNAPSHOT_COMPLETE"
     world.act("s", "suspend")

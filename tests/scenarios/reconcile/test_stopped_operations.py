@@ -17,7 +17,7 @@ from tests.scenarios.world import World, test_resource
 
 
 def states(world: World) -> dict[str, str]:
-    query = "SELECT name, action || '_' || status AS state FROM resource WHERE NOT leftover"
+    query = "SELECT name, action || '_' || status AS state FROM resource WHERE NOT deposed"
     return {row.name: row.state for row in world.rows(query)}
 
 
@@ -54,7 +54,7 @@ def test_a_worker_that_dies_after_a_cancel_loses_nothing(cloudy: World, cloud: C
     cloudy.act("s", "cancel_without_rollback")
     with cloudy.database.engine.begin() as connection:  # it held the node, and is gone
         connection.execute(
-            text("""UPDATE graph_node SET state = 'checking', due_at = NULL, rung_at = NULL, lease = 1,
+            text("""UPDATE graph_node SET state = 'checking', due_at = NULL, enqueued_at = NULL, lease = 1,
                 leased_until = now() - interval '1 s' WHERE label = 'a'""")
         )
     cloudy.deliver_all()

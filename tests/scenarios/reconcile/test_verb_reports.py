@@ -121,7 +121,7 @@ def test_a_copy_is_made_and_deleted_once_the_provider_answers(world: World, clou
     uuid = created(world)
     cloud.outage.add("snapshot")
     taken = snapshots.take(world.context, world.stack_row("s"), Body(b"{}"))
-    world.messages += taken.rings
+    world.messages += taken.messages
     world.retry(8)
     assert world.state(uuid) == "SNAPSHOT_IN_PROGRESS"
     cloud.outage.clear()
@@ -180,7 +180,7 @@ def test_an_orphan_that_cannot_be_deleted_now_is_deleted_later(world: World, clo
         cloud.things[cloud.make(ctx)] = thing
     with world.database.engine.begin() as connection:
         connection.exec_driver_sql(
-            """INSERT INTO stray (stack_id, resource_id, token, type, physical_id)
+            """INSERT INTO orphan (stack_id, resource_id, token, type, physical_id)
             SELECT stack_id, id, 'lost', %s, unnest(ARRAY['late-2', 'late-3']) FROM resource""",
             (DESK,),
         )

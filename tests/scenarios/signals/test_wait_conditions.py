@@ -37,7 +37,7 @@ def drain(world):
 
 
 def metadata(world, name="h"):
-    [row] = world.rows("SELECT metadata, sealed FROM resource WHERE name = :n AND NOT leftover", n=name)
+    [row] = world.rows("SELECT metadata, sealed FROM resource WHERE name = :n AND NOT deposed", n=name)
     return row.metadata if row.sealed is None else world.cipher.open(row.sealed)["metadata"]
 
 

@@ -9,7 +9,7 @@ from tests.scenarios.world import World
 
 def take(world: World, name: str = "s") -> str:
     taken = snapshots.take(world.context, world.stack_row(name), Body(b"{}"))
-    world.messages += taken.rings
+    world.messages += taken.messages
     return str(taken.snapshot.uuid)
 
 

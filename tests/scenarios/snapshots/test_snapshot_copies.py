@@ -82,7 +82,7 @@ def test_a_restored_resource_is_created_from_its_copy_and_stays_unchanged(outsid
     restore(outside, snapshot)
     outside.deliver_all()
     assert outside.state(uuid) == "RESTORE_COMPLETE"
-    query = "SELECT properties->>'source' AS source FROM resource WHERE name = 'a' AND NOT leftover"
+    query = "SELECT properties->>'source' AS source FROM resource WHERE name = 'a' AND NOT deposed"
     assert [row.source for row in outside.rows(query)] == [copy]
     calls = [call for call in cloud.calls if not call.startswith("observe")]
     outside.patch("s")
@@ -239,7 +239,7 @@ def test_the_copies_of_an_abandoned_stack_are_left_alone(outside, cloud):
     copies = dict(cloud.copies)
     abandoned = adopt_abandon.abandon(outside.context, outside.stack_row("s"))
     abandoned.document.close()
-    outside.messages += abandoned.rings
+    outside.messages += abandoned.messages
     outside.delete("s")  # abandoned objects stay
     outside.deliver_all()
     assert outside.state(uuid) == "DELETE_COMPLETE"

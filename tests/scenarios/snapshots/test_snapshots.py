@@ -12,7 +12,7 @@ from tests.scenarios.world import World, test_resource
 
 
 def value(world: World, name: str = "a"):
-    query = "SELECT attributes->>'output' AS value FROM resource WHERE NOT leftover AND name = :n"
+    query = "SELECT attributes->>'output' AS value FROM resource WHERE NOT deposed AND name = :n"
     return [row.value for row in world.rows(query, n=name)]
 
 

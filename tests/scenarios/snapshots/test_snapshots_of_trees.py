@@ -43,7 +43,7 @@ def below(world: World) -> dict[str, str]:
 
 
 def properties(world: World) -> list[dict[str, Any]]:
-    rows = world.rows("SELECT properties AS p FROM resource WHERE NOT leftover AND name = 'disk' ORDER BY id")
+    rows = world.rows("SELECT properties AS p FROM resource WHERE NOT deposed AND name = 'disk' ORDER BY id")
     return [{key: row.p.get(key) for key in ("value", "source")} for row in rows]
 
 

@@ -56,6 +56,6 @@ def status(world: World) -> tuple[Any, ...]:
 
 
 def resource(world: World, name: str = "dep") -> str:
-    query = "SELECT action || '_' || status FROM resource WHERE name = :n AND NOT leftover"
+    query = "SELECT action || '_' || status FROM resource WHERE name = :n AND NOT deposed"
     [(state,)] = world.rows(query, n=name)
     return str(state)

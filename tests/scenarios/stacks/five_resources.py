@@ -19,10 +19,10 @@ def five(**changes):
 
 
 def ids(world):
-    query = "SELECT name, physical_id FROM resource WHERE NOT leftover ORDER BY name"
+    query = "SELECT name, physical_id FROM resource WHERE NOT deposed ORDER BY name"
     return {row.name: row.physical_id for row in world.rows(query)}
 
 
 def values(world):
-    query = "SELECT name, attributes->>'output' AS value FROM resource WHERE NOT leftover"
+    query = "SELECT name, attributes->>'output' AS value FROM resource WHERE NOT deposed"
     return {row.name: row.value for row in world.rows(query)}

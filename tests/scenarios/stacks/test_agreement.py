@@ -74,7 +74,7 @@ class ReadLife(Life):
         except (NotSupported, Conflict, AssertionError):
             return
         self.told.append("snapshot")
-        self.world.messages += taken.rings
+        self.world.messages += taken.messages
 
     def at_rest(self) -> Any:
         stack = super().at_rest()
@@ -108,7 +108,7 @@ def test_an_action_after_a_failed_update_does_not_hide_the_failure(world: Simula
     assert world.state(uuid) == "UPDATE_FAILED"
     assert_agreement(world)
     if action == "snapshot":
-        world.messages += snapshots.take(world.context, world.stack_row("s"), Body(b"{}")).rings
+        world.messages += snapshots.take(world.context, world.stack_row("s"), Body(b"{}")).messages
     else:
         world.act("s", action)
     world.rest()

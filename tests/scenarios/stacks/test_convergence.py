@@ -12,7 +12,7 @@ def machine(requires=(), **properties):
 
 
 def states(world):
-    query = "SELECT name, action, status FROM resource WHERE NOT leftover"
+    query = "SELECT name, action, status FROM resource WHERE NOT deposed"
     return {r.name: f"{r.action}_{r.status}" for r in world.rows(query)}
 
 

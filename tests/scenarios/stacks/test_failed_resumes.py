@@ -21,7 +21,7 @@ def machines(value="1"):
 
 
 def states(world):
-    rows = world.rows("SELECT name, action, status FROM resource WHERE NOT leftover")
+    rows = world.rows("SELECT name, action, status FROM resource WHERE NOT deposed")
     return {row.name: f"{row.action}_{row.status}" for row in rows}
 
 

@@ -147,7 +147,7 @@ def test_16_update_user_replace_rollback_update(world: Simulator):
 
     uuid, ids = up(world, wanted("initial", "val1"))
     world.update("s", wanted("updated", "val1"))
-    world.go(until=lambda: world.rows("SELECT 1 FROM resource WHERE name = 'C' AND leftover"))
+    world.go(until=lambda: world.rows("SELECT 1 FROM resource WHERE name = 'C' AND deposed"))
     assert copies(world, "C") == 1
     rolled_back(world, uuid, wanted("initial", "val1"), ids)
     assert world.done("create").count("C") == 1
@@ -162,7 +162,7 @@ def test_16_the_third_update_ends_with_the_same_c(world: Simulator):
     first = tr(C=thing(**{"!a": {"get_attr": ["A", "a"]}, "b": "val1"}))
     uuid, ids = up(world, first)
     world.update("s", tr("updated", C=first["C"]))
-    world.go(until=lambda: world.rows("SELECT 1 FROM resource WHERE name = 'C' AND leftover"))
+    world.go(until=lambda: world.rows("SELECT 1 FROM resource WHERE name = 'C' AND deposed"))
     rolled_back(world, uuid, first, ids)
     third = tr(C=thing(**{"!a": {"get_attr": ["A", "a"]}, "b": "val2"}))
     changes = len(world.provider.log)

@@ -36,7 +36,7 @@ def back(world: World, number: int, name: str = "s") -> None:
 
 
 def values(world: World) -> dict[str, str]:
-    query = "SELECT name, attributes->>'output' AS value FROM resource WHERE NOT leftover"
+    query = "SELECT name, attributes->>'output' AS value FROM resource WHERE NOT deposed"
     return {row.name: row.value for row in world.rows(query)}
 
 

@@ -235,7 +235,7 @@ def test_the_template_of_a_stack_is_fetched(fetching, site):
     site.texts["/s.yaml"] = INNER
     body = {"stack_name": "s", "template_url": at(site, "/s.yaml"), "parameters": {"word": "w"}}
     accepted = create_delete.create(fetching.context, Body(orjson.dumps(body)))
-    fetching.messages += accepted.rings
+    fetching.messages += accepted.messages
     fetching.deliver_all()
     assert (fetching.state(accepted.uuid), fetching.outputs("s")) == ("CREATE_COMPLETE", {"word": "w"})
 

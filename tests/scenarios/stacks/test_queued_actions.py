@@ -39,7 +39,7 @@ def updating(world: World, *, messages: int = 2, **request: Any) -> str:
 def take(world: World, *, wait: bool = False, name: str | None = None) -> Any:
     body = Body(orjson.dumps({} if name is None else {"name": name}))
     taken = snapshots.take(world.context, world.stack_row("s"), body, wait=wait)
-    world.messages += taken.rings
+    world.messages += taken.messages
     return taken.snapshot
 
 

@@ -63,9 +63,9 @@ def expected(resources: dict[str, Any], name: str, ids: dict[str, str]) -> str:
 
 def check_world(world: World, cloud: Cloud, resources: dict[str, Any]) -> None:
     """The rows match the template and its values, and the cloud matches the rows."""
-    rows = world.rows("SELECT name, type, physical_id, attributes, leftover FROM resource ORDER BY name")
+    rows = world.rows("SELECT name, type, physical_id, attributes, deposed FROM resource ORDER BY name")
     assert [row.name for row in rows] == sorted(resources)
-    assert not any(row.leftover for row in rows)
+    assert not any(row.deposed for row in rows)
     ids = {row.name: row.physical_id for row in rows}
     for row in rows:
         assert row.type == resources[row.name]["type"]

@@ -65,7 +65,7 @@ def by_a_patch_that_fails(world: World) -> None:
 
 def by_a_snapshot(world: World) -> None:
     started = snapshots.take(world.context, world.stack_row("s"), Body(b"{}"))
-    world.messages += started.rings
+    world.messages += started.messages
     world.deliver_all()
     world.update("s", {"a": cloud_thing(value="b")}, **SECOND)
     world.deliver_all()
@@ -121,7 +121,7 @@ def test_a_restore_keeps_the_present_answer_to_a_failure(world: World) -> None:
     world.create("s", GOOD, disable_rollback=True)
     world.deliver_all()
     started = snapshots.take(world.context, world.stack_row("s"), Body(b"{}"))
-    world.messages += started.rings
+    world.messages += started.messages
     world.deliver_all()
     world.update("s", GOOD, disable_rollback=False)
     world.deliver_all()
