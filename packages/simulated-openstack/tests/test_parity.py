@@ -20,6 +20,8 @@ PASSWORD = "osfakepw"  # of the control plane that was recorded
 def cloud() -> Iterator[Cloud]:
     """A new simulated cloud."""
     with running_cloud(password=PASSWORD) as simulated:
+        for image in simulated.glance.images.table:  # as those of the control plane that was recorded
+            image |= {"disk_format": "raw", "virtual_size": image["size"]}
         client = Cloud(simulated.auth_url, PASSWORD)
         yield client
         client.close()

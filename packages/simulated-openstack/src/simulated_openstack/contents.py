@@ -193,7 +193,7 @@ def _images(cloud: SimulatedCloud) -> None:
     """Two public images."""
     project = cloud.keystone.projects.named("demo")
     for name in ("cirros", "fedora"):
-        values = {"name": name, "disk_format": "raw", "container_format": "bare", "visibility": "public"}
+        values = {"name": name, "disk_format": "qcow2", "container_format": "bare", "visibility": "public"}
         extra = {
             "owner_specified.openstack.object": f"images/{name}",
             "owner_specified.openstack.md5": "",

@@ -20,6 +20,7 @@ class Attachments:
         """Add the routes."""
         self.cinder = cinder
         cinder.router.add("GET", "/v3/attachments", self.index)
+        cinder.router.add("GET", "/v3/attachments/detail", self.index)
         cinder.router.add("DELETE", "/v3/attachments/{id_}", self.delete)
 
     def index(self, call: Call) -> Response:

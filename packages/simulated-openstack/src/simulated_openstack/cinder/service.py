@@ -11,6 +11,7 @@ from simulated_openstack.cinder.messages import Messages
 from simulated_openstack.cinder.qos import QosSpecs
 from simulated_openstack.cinder.quotas import Quotas
 from simulated_openstack.cinder.snapshots import Snapshots
+from simulated_openstack.cinder.transfers import Transfers
 from simulated_openstack.cinder.types import Types
 from simulated_openstack.cinder.volumes import Volumes
 from simulated_openstack.http import ApiError, Request, Response
@@ -31,6 +32,28 @@ KINDS: Final = {
 }
 
 
+# Lists of objects that the cloud does not have: the first version and the key of each.
+EMPTY: Final = {
+    "/v3/cgsnapshots": ((3, 0), "cgsnapshots"),
+    "/v3/cgsnapshots/detail": ((3, 0), "cgsnapshots"),
+    "/v3/clusters": ((3, 7), "clusters"),
+    "/v3/clusters/detail": ((3, 7), "clusters"),
+    "/v3/consistencygroups": ((3, 0), "consistencygroups"),
+    "/v3/consistencygroups/detail": ((3, 0), "consistencygroups"),
+    "/v3/default-types": ((3, 62), "default_types"),
+    "/v3/group_snapshots": ((3, 14), "group_snapshots"),
+    "/v3/group_snapshots/detail": ((3, 14), "group_snapshots"),
+    "/v3/group_types": ((3, 11), "group_types"),
+    "/v3/groups": ((3, 13), "groups"),
+    "/v3/groups/detail": ((3, 13), "groups"),
+    "/v3/manageable_snapshots": ((3, 8), "manageable-snapshots"),
+    "/v3/manageable_snapshots/detail": ((3, 8), "manageable-snapshots"),
+    "/v3/manageable_volumes": ((3, 8), "manageable-volumes"),
+    "/v3/manageable_volumes/detail": ((3, 8), "manageable-volumes"),
+    "/v3/resource_filters": ((3, 33), "resource_filters"),
+}
+
+
 class Cinder(Service):
     """Block storage."""
 
@@ -47,6 +70,9 @@ class Cinder(Service):
         add("GET", "/v3/os-availability-zone", self._zones)
         add("GET", "/v3/os-services", self._services)
         add("GET", "/v3/extensions", self._extensions)
+        add("GET", "/v3/scheduler-stats/get_pools", self._pools)
+        for path in EMPTY:
+            add("GET", path, self._empty)
         self.quotas = Quotas(self)
         self.types = Types(self)
         self.qos_specs = QosSpecs(self)
@@ -56,6 +82,7 @@ class Cinder(Service):
         self.backups = Backups(self)
         self.actions = VolumeActions(self)
         self.attachments = Attachments(self)
+        self.transfers = Transfers(self)
 
     def answer(self, request: Request) -> Response:
         """Handle a request; paths may begin with the project."""
@@ -141,6 +168,24 @@ class Cinder(Service):
             for name, host in names
         ]
         return Response(200, {"services": services})
+
+    def _empty(self, call: Call) -> Response:
+        first, key = EMPTY[call.request.path]
+        if call.version < first:
+            raise ApiError(404, "The resource could not be found.")
+        return Response(200, {key: []})
+
+    def _pools(self, call: Call) -> Response:
+        """List the only pool; with `detail`, its capabilities."""
+        if not call.caller.is_admin:
+            raise ApiError(
+                403, "Policy doesn't allow scheduler_extension:scheduler_stats:get_pools to be performed."
+            )
+        pool: JsonObject = {"name": "fakehost@fake#fake"}
+        if (call.request.value("detail") or "").lower() in {"1", "true"}:
+            sizes = {"total_capacity_gb": "infinite", "free_capacity_gb": "infinite"}
+            pool["capabilities"] = {"volume_backend_name": "fake", "storage_protocol": LABEL, **sizes}
+        return Response(200, {"pools": [pool]})
 
     def _extensions(self, call: Call) -> Response:
         del call

@@ -37,6 +37,7 @@ class Volumes:
         add("GET", "/v3/volumes", self.index)
         add("POST", "/v3/volumes", self.post)
         add("GET", "/v3/volumes/detail", self.detail)
+        add("GET", "/v3/volumes/summary", self.summary)
         add("GET", one, self.show)
         add("PUT", one, self.put)
         add("DELETE", one, self.delete)
@@ -133,6 +134,12 @@ class Volumes:
     def index(self, call: Call) -> Response:
         """List volumes with their names only."""
         return listing(call, "volumes", [_short(call, row) for row in self._matching(call)])
+
+    def summary(self, call: Call) -> Response:
+        """Show the number and the size of volumes."""
+        rows = self._matching(call)
+        total = {"total_count": len(rows), "total_size": sum(row["size"] for row in rows)}
+        return Response(200, {"volume-summary": {**total, "metadata": {}}})
 
     def detail(self, call: Call) -> Response:
         """List volumes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from simulated_openstack.glance.images import CONFLICT, METHODS, Images
@@ -20,6 +21,12 @@ UNVERIFIED: Final = (
 )
 VERSIONS: Final = (15, 13, 12, 11, 10, 9, 8, 17, 7, 6, 5, 4, 3, 2, 1, 0)
 CURRENT: Final = 17
+# Lists of objects that the cloud does not have.
+EMPTY: Final = {
+    "/v2/metadefs/namespaces": "namespaces",
+    "/v2/metadefs/resource_types": "resource_types",
+    "/v2/tasks": "tasks",
+}
 
 
 class Glance(Service):
@@ -37,6 +44,8 @@ class Glance(Service):
         add("GET", "/versions", self._versions)
         add("GET", "/v2/info/import", self._import_methods)
         add("GET", "/v2/schemas/image", self._schema)
+        for path, key in EMPTY.items():
+            add("GET", path, partial(self._empty, key))
         self.images = Images(self)
 
     def error(self, error: ApiError) -> Response:
@@ -59,6 +68,10 @@ class Glance(Service):
         state = "CURRENT" if minor == CURRENT else "SUPPORTED"
         links = [{"rel": "self", "href": f"{call.base}/v2/"}]
         return {"id": f"v2.{minor}", "status": state, "links": links, "description": LABEL}
+
+    def _empty(self, key: str, call: Call) -> Response:
+        del call
+        return Response(200, {key: []})
 
     def _import_methods(self, call: Call) -> Response:
         del call

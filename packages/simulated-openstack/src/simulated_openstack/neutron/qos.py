@@ -40,6 +40,7 @@ class QosPolicies(Family):
     def __init__(self, neutron: Neutron) -> None:
         """Add the routes."""
         super().__init__(neutron)
+        neutron.router.add("GET", "/v2.0/qos/rule-types", self.rule_types)
         for kind in RULES:
             root = f"/v2.0/qos/policies/{{id_}}/{kind}s"
             neutron.router.add("GET", root, self._handler(kind, self.rules))
@@ -47,6 +48,11 @@ class QosPolicies(Family):
             neutron.router.add("GET", root + "/{rule_id}", self._handler(kind, self.rule))
             neutron.router.add("PUT", root + "/{rule_id}", self._handler(kind, self.change_rule))
             neutron.router.add("DELETE", root + "/{rule_id}", self._handler(kind, self.remove_rule))
+
+    def rule_types(self, call: Call) -> Response:
+        """List the kinds of rules."""
+        del call
+        return Response(200, {"rule_types": [{"type": kind.removesuffix("_rule")} for kind in RULES]})
 
     def create(self, call: Call, values: JsonObject) -> JsonObject:
         """Keep a new policy without rules."""

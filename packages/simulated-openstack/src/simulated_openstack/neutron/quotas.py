@@ -36,6 +36,7 @@ class Quotas:
         self.neutron = neutron
         self.table: Table = neutron.cloud.state.table("neutron.quota")
         add = neutron.router.add
+        add("GET", "/v2.0/quotas", self.index)
         add("GET", "/v2.0/quotas/{project}", self.show)
         add("GET", "/v2.0/quotas/{project}/default", self.default)
         add("PUT", "/v2.0/quotas/{project}", self.change)
@@ -55,6 +56,12 @@ class Quotas:
         limit = self.of(project).get(family.quota, -1) if family.quota and project else -1
         if 0 <= limit <= family.table.count("project_id", project):
             raise ApiError(409, f"Quota exceeded for resources: ['{family.quota}'].", "OverQuota")
+
+    def index(self, call: Call) -> Response:
+        """List the projects with quotas of their own."""
+        self._require_admin(call, "get_quota")
+        rows = [{**self.of(row["id"]), "project_id": row["id"], "tenant_id": row["id"]} for row in self.table]
+        return Response(200, {"quotas": rows})
 
     def show(self, call: Call, project: str) -> Response:
         """Show quotas."""

@@ -53,6 +53,7 @@ EXTENSIONS = (
         "router",
         "security-group",
         "segment",
+        "service-type",
         "sorting",
         "standard-attr-description",
     ),
@@ -83,6 +84,7 @@ class Neutron(Service):
         add("GET", "/v2.0/extensions/{alias}", self._extension)
         add("GET", "/v2.0/agents", self._agents)
         add("GET", "/v2.0/availability_zones", self._zones)
+        add("GET", "/v2.0/service-providers", self._providers)
         self.quotas = Quotas(self)
         self.networks = Networks(self)
         self.subnets = Subnets(self)
@@ -143,6 +145,13 @@ class Neutron(Service):
     def _agents(self, call: Call) -> Response:
         del call
         return Response(200, {"agents": []})
+
+    def _providers(self, call: Call) -> Response:
+        provider = {"service_type": "L3_ROUTER_NAT", "name": "single_node", "default": True}
+        kinds = call.request.values("service_type")
+        return Response(
+            200, {"service_providers": [provider] if not kinds or provider["service_type"] in kinds else []}
+        )
 
     def _zones(self, call: Call) -> Response:
         del call

@@ -16,6 +16,7 @@ from simulated_openstack.nova.keys import KeyPairs, ServerGroups
 from simulated_openstack.nova.labels import Labels
 from simulated_openstack.nova.quotas import Quotas
 from simulated_openstack.nova.servers import Servers
+from simulated_openstack.nova.usage import Usage
 from simulated_openstack.service import LABEL, NO_PAGE, Call, Service
 
 SimulatedCloud = Any  # its module imports this module
@@ -43,12 +44,14 @@ class Nova(Service):
         self.router.add("GET", "/", self._versions)
         self.router.add("GET", "/v2.1", self._version)
         self.router.add("GET", "/v2.1/extensions", self._extensions)
+        self.router.add("GET", "/v2.1/os-migrations", self._migrations)
         self.quotas = Quotas(self)
         self.flavors = Flavors(self)
         self.keys = KeyPairs(self)
         self.groups = ServerGroups(self)
         self.aggregates = Aggregates(self)
         self.servers = Servers(self)
+        self.usage = Usage(self)
         self.labels = Labels(self)
         self.actions = Actions(self)
         self.interfaces = Interfaces(self)
@@ -125,6 +128,12 @@ class Nova(Service):
             "links": [{"rel": "self", "href": f"{call.base}/{path}/"}],
             "description": LABEL,
         }
+
+    def _migrations(self, call: Call) -> Response:
+        """List the migrations: there are none, with a single host."""
+        if not call.caller.is_admin:
+            raise ApiError(403, "Policy doesn't allow os_compute_api:os-migrations:index to be performed.")
+        return Response(200, {"migrations": []})
 
     def _extensions(self, call: Call) -> Response:
         del call

@@ -187,6 +187,7 @@ class Quotas:
         self.octavia = octavia
         self.table: Table = octavia.cloud.state.table("octavia.quota")
         add, one = octavia.router.add, f"{ROOT}/quotas/{{project}}"
+        add("GET", f"{ROOT}/quotas", self.index)
         add("GET", one, self.show)
         add("PUT", one, self.change)
         add("DELETE", one, self.reset)
@@ -201,6 +202,11 @@ class Quotas:
         limit = self.of(project).get(family.quota, -1)
         if 0 <= limit <= family.table.count("project_id", project):
             raise ApiError(403, f"Quota has been met for resources: {family.label}")
+
+    def index(self, call: Call) -> Response:
+        """List the projects with quotas of their own."""
+        _require_admin(call)
+        return Response(200, {"quotas": [self._view(row["id"]) for row in self.table]})
 
     def show(self, call: Call, project: str) -> Response:
         """Show quotas."""
