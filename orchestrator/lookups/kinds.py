@@ -12,12 +12,14 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
+from orchestrator.clients.openstack import identity
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.clients.openstack.finding import find_ids
 from orchestrator.clients.openstack.networking import load_balancing as octavia
 from orchestrator.clients.openstack.networking import network as neutron
 from orchestrator.clients.openstack.object_collections import Collection
-from orchestrator.clients.openstack.platform_services.key_manager import CONTAINERS, SECRETS, Kind
+from orchestrator.clients.openstack.platform_services.dns import ZONES
+from orchestrator.clients.openstack.platform_services.key_manager import CONTAINERS, SECRETS
 from orchestrator.errors import Misconfigured
 from orchestrator.schema.custom import LOOKUPS
 
@@ -128,7 +130,7 @@ def _image(cloud: OpenStack, value: str) -> str:
 
 def _service(cloud: OpenStack, value: str) -> str:
     return _single(
-        find_ids(cloud, "identity", _SERVICES, value),
+        find_ids(cloud, "identity", identity.SERVICES, value),
         f"The KeystoneService ({value}) could not be found.",
         f"Keystone has more than one service with same name {value}. Please use service id instead of name",
     )
@@ -148,11 +150,11 @@ def _keypair(cloud: OpenStack, value: str) -> str:
     )
 
 
-def _barbican(entity: str, kind: Kind) -> LookUp:
+def _barbican(entity: str, collection: Collection) -> LookUp:
     """Return the look-up of an object of barbican by its URL or id."""
 
     def look_up_one(cloud: OpenStack, value: str) -> str:
-        refs = [value] if cloud.key_manager.find(kind, value) else []
+        refs = [value] if cloud.key_manager.find(collection, value) else []
         return _single(refs, f"The {entity} ({value}) could not be found.", "")
 
     return look_up_one
@@ -168,10 +170,6 @@ def _plain(path: str, key: str) -> Collection:
     return Collection(f"/{path}", key, f"{key}s")
 
 
-def _in_domain(path: str, key: str) -> Collection:
-    return Collection(f"/{path}", key, path, only_ids=False)
-
-
 def _of_octavia(collection: Collection) -> LookUp:
     def look_up_one(cloud: OpenStack, value: str) -> str:
         ids = find_ids(cloud, "load_balancing", collection, value)
@@ -183,8 +181,6 @@ def _of_octavia(collection: Collection) -> LookUp:
 _VOLUME_TYPES: Final = Collection("/types", "volume_type", "volume_types", by_name=False)
 _QOS_SPECS: Final = Collection("/qos-specs", "qos_specs", "qos_specs", by_name=False)
 _FLAVORS: Final = Collection("/flavors", "flavor", "flavors", only_ids=False, by_name=False)
-_REGIONS: Final = Collection("/regions", "region", "regions", only_ids=False, unnamed=True)
-_SERVICES: Final = Collection("/services", "service", "services", only_ids=False)
 _KEY_PAIRS: Final = Collection("/os-keypairs", "keypair", "keypairs", id_key="name", unnamed=True)
 _NETWORKS: Final = _of_neutron("network", neutron.NETWORKS)
 
@@ -221,12 +217,12 @@ _BUILT_IN: Final[Mapping[str, LookUp]] = {
     "cinder.snapshot": _named("block_storage", "VolumeSnapshot", _plain("snapshots", "snapshot")),
     "cinder.volume": _named("block_storage", "Volume", _plain("volumes", "volume")),
     "cinder.vtype": _named("block_storage", "VolumeType", _VOLUME_TYPES),
-    "designate.zone": _named("dns", "Designate Zone", Collection("/zones", "", "zones")),
-    "keystone.domain": _named("identity", "KeystoneDomain", _in_domain("domains", "domain")),
-    "keystone.group": _of_keystone("KeystoneGroup", _in_domain("groups", "group")),
-    "keystone.project": _of_keystone("KeystoneProject", _in_domain("projects", "project")),
-    "keystone.region": _named("identity", "KeystoneRegion", _REGIONS),
-    "keystone.role": _of_keystone("KeystoneRole", _in_domain("roles", "role")),
+    "designate.zone": _named("dns", "Designate Zone", ZONES),
+    "keystone.domain": _named("identity", "KeystoneDomain", identity.DOMAINS),
+    "keystone.group": _of_keystone("KeystoneGroup", identity.GROUPS),
+    "keystone.project": _of_keystone("KeystoneProject", identity.PROJECTS),
+    "keystone.region": _named("identity", "KeystoneRegion", identity.REGIONS),
+    "keystone.role": _of_keystone("KeystoneRole", identity.ROLES),
     "keystone.service": _service,
-    "keystone.user": _of_keystone("KeystoneUser", _in_domain("users", "user")),
+    "keystone.user": _of_keystone("KeystoneUser", identity.USERS),
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from orchestrator.clients.openstack.compute_collections import inner
-from orchestrator.clients.openstack.object_collections import Collections
+from orchestrator.clients.openstack.object_collections import Collection, Collections
 from orchestrator.clients.openstack.service_api import ServiceApi
 from orchestrator.errors import ProviderNotFound
 from orchestrator.json_types import JsonMapping, JsonObject
@@ -15,6 +15,7 @@ ATTACHMENTS: Final = "3.27"  # lists and deletes attachments
 ATTACHED_EXTEND: Final = "3.42"  # extends volumes that are in use
 MESSAGES: Final = "3.5"  # selects messages for users by object
 MAX_MESSAGES: Final = 20
+QUOTA_SETS: Final = Collection("/os-quota-sets", "quota_set", "")
 
 
 class BlockStorage(Collections):
@@ -126,18 +127,6 @@ class BlockStorage(Collections):
     def qos_specs(self) -> QoSSpecs:
         """Specifications of the quality of service."""
         return QoSSpecs(self)
-
-    def quotas(self, project_id: str) -> JsonObject:
-        """Return the quotas of a project."""
-        return inner(self.get(f"/os-quota-sets/{project_id}"))
-
-    def set_quotas(self, project_id: str, quotas: JsonMapping) -> None:
-        """Change quotas of a project."""
-        self.put(f"/os-quota-sets/{project_id}", {"quota_set": quotas})
-
-    def reset_quotas(self, project_id: str) -> bool:
-        """Return the quotas of a project to their defaults."""
-        return self.delete(f"/os-quota-sets/{project_id}")
 
     def _act(
         self, volume_id: str, action: str, arguments: JsonMapping, *, microversion: str | None = None

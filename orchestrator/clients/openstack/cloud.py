@@ -30,7 +30,8 @@ NO_CLOUD: Final = "this installation has no cloud: set ORCHESTRATOR_AUTH=keyston
 CALL_SECONDS: Final = 20.0
 ADMITTING: Final = {api.service: api.service_type for api in (Compute, Network, BlockStorage)}
 APIS: Final[Mapping[str, type[Collections]]] = {
-    api.service: api for api in (Compute, Network, BlockStorage, Image, LoadBalancing, Identity, Dns)
+    api.service: api
+    for api in (Compute, Network, BlockStorage, Image, LoadBalancing, Identity, Dns, KeyManager)
 }
 
 # A transport for each session of keystoneauth1 and region: it keeps discovered endpoints.

@@ -12,7 +12,7 @@ from orchestrator.clients.openstack.compute_collections import (
     ServerGroups,
     inner,
 )
-from orchestrator.clients.openstack.object_collections import Collections
+from orchestrator.clients.openstack.object_collections import Collection, Collections
 from orchestrator.json_types import JsonMapping, JsonObject
 
 # The last microversion in which a server names its flavor by id; later ones embed the flavor.
@@ -23,6 +23,7 @@ REBUILD: Final = "2.57"  # accepts user data and a key
 ATTACH: Final = "2.49"  # accepts a tag
 QUOTAS: Final = "2.35"  # later ones reject quotas of networks
 CONSOLES: Final = "2.8"
+QUOTA_SETS: Final = Collection("/os-quota-sets", "quota_set", "", microversion=QUOTAS)
 
 
 class Compute(Collections):
@@ -153,15 +154,3 @@ class Compute(Collections):
     def aggregates(self) -> Aggregates:
         """Host aggregates."""
         return Aggregates(self)
-
-    def quotas(self, project_id: str) -> JsonObject:
-        """Return the quotas of a project."""
-        return inner(self.get(f"/os-quota-sets/{project_id}", microversion=QUOTAS))
-
-    def set_quotas(self, project_id: str, quotas: JsonMapping) -> None:
-        """Change quotas of a project."""
-        self.put(f"/os-quota-sets/{project_id}", {"quota_set": quotas}, microversion=QUOTAS)
-
-    def reset_quotas(self, project_id: str) -> bool:
-        """Return the quotas of a project to their defaults."""
-        return self.delete(f"/os-quota-sets/{project_id}")

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Final, NamedTuple
 from urllib.parse import quote
 
-from orchestrator.clients.openstack.object_collections import Collections
+from orchestrator.clients.openstack.object_collections import Collection, Collections
 from orchestrator.json_types import JsonMapping, JsonObject
 
 # The request token of an object: Keystone stores attributes that it does not know.
 TOKEN_ATTRIBUTE: Final = "orchestrator_token"  # noqa: S105
+
+
+def _objects(kind: str, *, unnamed: bool = False) -> Collection:
+    path = f"{kind}s"
+    return Collection(f"/{path}", kind, path, update_verb="PATCH", page=None, only_ids=False, unnamed=unnamed)
+
+
+PROJECTS: Final = _objects("project")
+USERS: Final = _objects("user")
+GROUPS: Final = _objects("group")
+ROLES: Final = _objects("role")
+DOMAINS: Final = _objects("domain")
+REGIONS: Final = _objects("region", unnamed=True)
+SERVICES: Final = _objects("service")
+ENDPOINTS: Final = _objects("endpoint")
 
 
 class RoleAssignment(NamedTuple):
@@ -33,46 +48,6 @@ class Identity(Collections):
 
     service: ClassVar[str] = "keystone"
     service_type: ClassVar[str] = "identity"
-
-    @property
-    def projects(self) -> IdentityObjects:
-        """The projects."""
-        return IdentityObjects(self, "project")
-
-    @property
-    def users(self) -> IdentityObjects:
-        """The users."""
-        return IdentityObjects(self, "user")
-
-    @property
-    def groups(self) -> IdentityObjects:
-        """The groups."""
-        return IdentityObjects(self, "group")
-
-    @property
-    def roles(self) -> IdentityObjects:
-        """The roles."""
-        return IdentityObjects(self, "role")
-
-    @property
-    def domains(self) -> IdentityObjects:
-        """The domains."""
-        return IdentityObjects(self, "domain")
-
-    @property
-    def regions(self) -> IdentityObjects:
-        """The regions."""
-        return IdentityObjects(self, "region")
-
-    @property
-    def services(self) -> IdentityObjects:
-        """The services of the catalog."""
-        return IdentityObjects(self, "service")
-
-    @property
-    def endpoints(self) -> IdentityObjects:
-        """The endpoints of the catalog."""
-        return IdentityObjects(self, "endpoint")
 
     def group_ids(self, user_id: str) -> list[str]:
         """Return the groups of a user; of a user that does not exist, none."""
@@ -106,44 +81,6 @@ class Identity(Collections):
     def _of_user(self, user_id: str, key: str) -> Sequence[JsonObject]:
         page = self.find_one(f"/users/{_segment(user_id)}/{key}") or {}
         return page.get(key) or ()
-
-
-class IdentityObjects:
-    """The objects of a kind: `project`, `user` …"""
-
-    def __init__(self, api: Identity, kind: str) -> None:
-        """Send no request."""
-        self._api, self._kind, self._path = api, kind, f"/{kind}s"
-
-    def create(self, values: JsonMapping, token: str) -> JsonObject:
-        """Create an object that `with_token` finds."""
-        answer = self._api.post(self._path, {self._kind: {**values, TOKEN_ATTRIBUTE: token}})
-        created: JsonObject = answer[self._kind]
-        return created
-
-    def find(self, object_id: str) -> JsonObject | None:
-        """Return an object, None if it does not exist."""
-        answer = self._api.find_one(self._object_path(object_id))
-        return None if answer is None else answer[self._kind]
-
-    def matching(self, **filters: str) -> Iterator[JsonObject]:
-        """Yield the objects whose attributes have these values."""
-        return self._api.listed(self._path, f"{self._kind}s", filters, page=None)
-
-    def with_token(self, token: str, **filters: str) -> list[str]:
-        """Return the ids of the objects that were created with the token."""
-        return [found["id"] for found in self.matching(**filters) if found.get(TOKEN_ATTRIBUTE) == token]
-
-    def update(self, object_id: str, values: JsonMapping) -> None:
-        """Change attributes of an object."""
-        self._api.patch(self._object_path(object_id), {self._kind: values})
-
-    def remove(self, object_id: str) -> None:
-        """Delete an object; an object that does not exist is no error."""
-        self._api.delete(self._object_path(object_id))
-
-    def _object_path(self, object_id: str) -> str:
-        return f"{self._path}/{_segment(object_id)}"
 
 
 def _segment(text: str) -> str:

@@ -71,10 +71,10 @@ class Collections(ServiceApi):
     def observed_object(
         self, collection: Collection, object_id: str, *, parent: str = ""
     ) -> JsonObject | None:
-        """Return an object for an observation, None if it does not exist. Shared lists contain the objects
-        whose key is `id`.
+        """Return an object for an observation, None if it does not exist. Shared lists contain objects by
+        `id`.
         """
-        if collection.id_key != "id" or not collection.singular:
+        if self.complete_lists is None or collection.id_key != "id":
             return self.find(collection, object_id, parent=parent)
         path = collection.of(parent=parent)
         return self.observed(

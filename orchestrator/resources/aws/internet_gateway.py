@@ -10,7 +10,7 @@ from orchestrator.resources.aws.tags import UNUSED_TAGS
 from orchestrator.resources.base import Context, Created, Observation, Property, ResourceType, Value
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
 from orchestrator.resources.openstack.neutron.base import network
-from orchestrator.resources.openstack.neutron.written_values import may_equal, of_type, written
+from orchestrator.resources.openstack.written_values import may_equal, of_type, written
 from orchestrator.template.definition import ResourceDefinition
 
 ATTACH: Final = "attach"

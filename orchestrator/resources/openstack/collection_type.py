@@ -107,6 +107,36 @@ class Status:
         return "pending" if self.pending is None or value in self.pending else "unknown"
 
 
+class CreationMark:
+    """How the object of a create request without an answer is found: by a token, or by its values."""
+
+    key: str = "-"  # the attribute with a token that an update has to keep
+
+    def marked(self, values: JsonObject, token: str) -> JsonObject:
+        """Return the attributes of a create request with the token."""
+        return values
+
+    def kept(self, current: JsonMapping, value: Value) -> Value:
+        """Return a new value of the attribute `key` with the token of the object."""
+        return value
+
+    def unmarked(self, actual: JsonMapping) -> JsonObject:
+        """Return an object without the token."""
+        return dict(actual)
+
+    def find(self, type_: CollectionType, ctx: Context, token: str) -> str | Sequence[str] | None:
+        """Return the ids of the objects with the token or the values."""
+        raise NotImplementedError
+
+    def stored(self, type_: CollectionType, token: str) -> JsonObject:
+        """Return what is stored with the resource."""
+        return {}
+
+    def is_own(self, type_: CollectionType, ctx: Context, actual: JsonMapping) -> bool:
+        """Return whether an object has the stored token or the values of the resource, as far as known."""
+        return True
+
+
 def _layout(type_: CollectionType | type[CollectionType]) -> Mapping[str, Field]:
     """Return the fields of all properties, with the names of their attributes."""
     made = {}
@@ -132,7 +162,7 @@ class CollectionType(AdmittedType):
     fields: ClassVar[Mapping[str, str | Field]] = {}  # of properties, where they differ: a name, or a Field
     common_fields: ClassVar[Mapping[str, Field]] = {}  # of all types of a service
     layout: ClassVar[Mapping[str, Field]] = derived(_layout)
-    mark: ClassVar[CreationMark]
+    mark: ClassVar[CreationMark] = CreationMark()
     status: ClassVar[Status] = Status()
     parent_property: ClassVar[str] = ""  # with the id of the parent; it is also stored
     removed: ClassVar[Mapping[str, Value]] = NULLS  # others are left out of requests
@@ -205,7 +235,7 @@ class CollectionType(AdmittedType):
 
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the ids of the objects with the mark of the request."""
-        return self.mark.find(self, ctx, token)
+        return self.mark.find(self, ctx, token) or None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         """Read the object. It ends with its parent."""
@@ -282,9 +312,14 @@ class CollectionType(AdmittedType):
     def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:
         """Return the attributes of a request for these properties."""
         values: JsonObject = {}
-        for name in set(names) & self.layout.keys():
-            field, declared = self.layout[name], self.properties[name]
-            if not field.sent or (name not in props and name != "name" and declared.type not in self.removed):
+        wanted = set(names)
+        for name, field in self.layout.items():
+            declared = self.properties[name]
+            if (
+                name not in wanted
+                or not field.sent
+                or (name not in props and name != "name" and declared.type not in self.removed)
+            ):
                 continue
             value = props[name] if name in props else self.removed.get(declared.type)
             values[field.key] = field.to_api(value or ctx.physical_name if name == "name" else value)
@@ -352,36 +387,6 @@ class CollectionType(AdmittedType):
         if name == "name" and not given and value == ctx.physical_name:
             return given
         return given if name in ctx.properties and self.satisfies(name, given, value) else value
-
-
-class CreationMark:
-    """How the object of a create request without an answer is found: by a token, or by its values."""
-
-    key: str = "-"  # the attribute with a token that an update has to keep
-
-    def marked(self, values: JsonObject, token: str) -> JsonObject:
-        """Return the attributes of a create request with the token."""
-        return values
-
-    def kept(self, current: JsonMapping, value: Value) -> Value:
-        """Return a new value of the attribute `key` with the token of the object."""
-        return value
-
-    def unmarked(self, actual: JsonMapping) -> JsonObject:
-        """Return an object without the token."""
-        return dict(actual)
-
-    def find(self, type_: CollectionType, ctx: Context, token: str) -> str | Sequence[str] | None:
-        """Return the ids of the objects with the token or the values."""
-        raise NotImplementedError
-
-    def stored(self, type_: CollectionType, token: str) -> JsonObject:
-        """Return what is stored with the resource."""
-        return {}
-
-    def is_own(self, type_: CollectionType, ctx: Context, actual: JsonMapping) -> bool:
-        """Return whether an object has the stored token or the values of the resource, as far as known."""
-        return True
 
 
 def _is_own(type_: CollectionType, ctx: Context, actual: JsonMapping) -> bool:

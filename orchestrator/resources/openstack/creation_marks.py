@@ -138,14 +138,13 @@ class EqualValues(CreationMark):
         if type_.parent_property and not parent:
             return []
         wanted = type_.request_values(ctx, ctx.properties, {*self.filters, *self.compared})
-        keys = {type_.layout[name].key for name in self.filters if name in type_.layout}
-        query = {key: wanted[key] for key in keys & wanted.keys()}
+        query = {key: wanted[key] for name in self.filters if (key := type_.layout[name].key) in wanted}
         project = ctx.properties.get("tenant_id") or ctx.project_id
         if self.in_project and project:
             query["project_id"] = project
         listed = type_.api(ctx).search(collection, parent=parent, **query)
         try:
-            found = [item for item in listed if self._is_same(type_, ctx, item)]
+            found = [item for item in listed if self._is_same(type_, ctx, item, wanted)]
         except ProviderNotFound:  # the parent does not exist
             return []
         return [str(item[collection.id_key]) for item in found[:1]]
@@ -155,17 +154,15 @@ class EqualValues(CreationMark):
         known = [name for name in self.compared if ctx.properties.get(name) is not None]
         return all(type_.equal(name, ctx.properties[name], type_.from_api(name, actual)) for name in known)
 
-    def _is_same(self, type_: CollectionType, ctx: Context, item: JsonMapping) -> bool:
+    def _is_same(self, type_: CollectionType, ctx: Context, item: JsonMapping, wanted: JsonMapping) -> bool:
         """Return whether an object has the values; the service has compared those that restrict the list."""
         for name in (*self.filters, *self.compared):
-            given = ctx.properties.get(name)
-            desired = given or ctx.physical_name if name == "name" else given
+            desired = wanted[name] if name == "name" else ctx.properties.get(name)
             if name in self.filters and type_.layout[name].key not in item:
                 continue
             if not type_.equal(name, desired, type_.from_api(name, item)):
                 return False
-        times = (item[key] for key in ("created_at", "created") if item.get(key))
-        return not self.is_new or is_created_by(ctx, next(times, None))
+        return not self.is_new or is_created_by(ctx, item.get("created_at"))
 
 
 # The token in a description.

@@ -1,4 +1,4 @@
-"""Declarations of the types for a project's quotas in nova and in cinder.
+"""Declarations of the types for a project's quotas in a service.
 
 A project has one set of quotas: the physical id is the project, and `find` compares the quotas.
 """
@@ -7,76 +7,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar
 
-from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import (
     Context,
     Created,
     Fault,
     Observation,
     Property,
-    ResourceType,
     Unique,
     Value,
 )
+from orchestrator.resources.openstack.collection_type import CollectionType
+from orchestrator.resources.openstack.written_values import unspecified
 from orchestrator.schema.constraints import Custom, Range
 from orchestrator.schema.translation import Resolve, Rule
 from orchestrator.template.definition import ResourceDefinition
 
-UNSPECIFIED: Final = "At least one of the following properties must be specified: "
 
-
-class QuotaApi(Protocol):
-    """The calls of a service that has quotas."""
-
-    def quotas(self, project_id: str) -> JsonObject:
-        """Return the quotas of a project."""
-
-    def set_quotas(self, project_id: str, quotas: JsonMapping) -> None:
-        """Change quotas of a project."""
-
-    def reset_quotas(self, project_id: str) -> bool:
-        """Return the quotas of a project to their defaults."""
-
-
-class ProjectQuotas(ResourceType):
+class ProjectQuotas(CollectionType):
     """Quotas of a project. Requires the role of an administrator."""
 
-    live_show = True
     quotas: ClassVar[Mapping[str, str]]  # the counted objects, by property
-    unique = Unique((("project",),), "delete")
+    unique: ClassVar[Unique | None] = Unique((("project",),), "delete")
     translation: ClassVar[tuple[Rule, ...]] = (Resolve(("project",), "keystone.project"),)
-
-    def api(self, ctx: Context) -> QuotaApi:
-        """Return the service, called with the stack's credential."""
-        raise NotImplementedError(self.name)
 
     def validate_among(
         self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
     ) -> Sequence[Fault]:
         """Require a quota."""
-        given = resources[name].body.get("properties") or {}
-        if any(given.get(quota) is not None for quota in self.quotas):
-            return ()
-        return (Fault(f"{UNSPECIFIED}{', '.join(sorted(self.quotas))}.", alone=True),)
+        return unspecified(name, resources, sorted(self.quotas))
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Set the quotas."""
-        self.api(ctx).set_quotas(props["project"], self._given(props))
+        self.api(ctx).update(self.collection, props["project"], self._given(props))
         return Created(props["project"])
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the project if it has the quotas."""
         project: str = ctx.properties["project"]
-        actual = self.api(ctx).quotas(project)
+        actual = self.api(ctx).find(self.collection, project) or {}
         return project if self._given(ctx.properties).items() <= actual.items() else None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         """Read the quotas; after a delete they are the defaults."""
         if ctx.action == "DELETE":
             return Observation(exists=False)
-        actual = self.api(ctx).quotas(physical_id)
+        actual = self.api(ctx).find(self.collection, physical_id) or {}
         shown = {name: actual[name] for name in self.quotas if name in actual}
         return Observation(exists=True, properties=shown)
 
@@ -85,18 +63,6 @@ class ProjectQuotas(ResourceType):
     ) -> Created:
         """Set the quotas; a quota that is no longer given keeps its value."""
         return self.create(ctx, {**props, "project": physical_id})
-
-    def delete(self, ctx: Context, physical_id: str) -> None:
-        """Return the project to the default quotas."""
-        self.api(ctx).reset_quotas(physical_id)
-
-    def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:
-        """Return `show`, the only live attribute."""
-        return {"show": self.raw(ctx, physical_id)} if "show" in names else {}
-
-    def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
-        """Return the service's view of the quotas."""
-        return self.api(ctx).quotas(physical_id)
 
     def _given(self, props: Mapping[str, Value]) -> JsonObject:
         return {name: props[name] for name in self.quotas if props.get(name) is not None}

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.clients.openstack.platform_services.dns import RECORD_SETS, ZONES
 from orchestrator.errors import ProviderConflict, ProviderError
 from simulated_openstack.cloud import SimulatedCloud
 from tests.openstack.conftest import DIRECTORY
@@ -22,12 +23,12 @@ def test_a_zone_is_created_changed_checked_and_deleted(driver: Driver) -> None:
     zone = lives(driver, ZONE, given, {"ttl": 300, "description": "d"}, {"email": "b@example.org"})
     first = driver.attributes(zone, "serial")["serial"]
     driver.update(zone, description=None)
-    assert (driver.openstack.dns.zone(zone) or {})["description"] is None
+    assert (driver.openstack.dns.find(ZONES, zone) or {})["description"] is None
     assert driver.attributes(zone, "serial")["serial"] > first
     with pytest.raises(ProviderConflict, match="Duplicate Zone"):
         driver.create(ZONE, given)
     driver.delete(zone)
-    assert driver.openstack.dns.zone(zone) is None
+    assert driver.openstack.dns.find(ZONES, zone) is None
 
 
 def test_a_secondary_zone_has_primary_servers(driver: Driver) -> None:
@@ -38,7 +39,7 @@ def test_a_secondary_zone_has_primary_servers(driver: Driver) -> None:
         "primaries": ["192.0.2.1", "192.0.2.2:5353"],
     }
     zone = lives(driver, ZONE, given, {"primaries": ["192.0.2.3"]})
-    assert (driver.openstack.dns.zone(zone) or {})["masters"] == ["192.0.2.3:53"]
+    assert (driver.openstack.dns.find(ZONES, zone) or {})["masters"] == ["192.0.2.3:53"]
 
 
 def test_a_record_set_is_created_changed_checked_and_deleted(driver: Driver) -> None:
@@ -47,11 +48,11 @@ def test_a_record_set_is_created_changed_checked_and_deleted(driver: Driver) -> 
     given = {"zone": name, "type": "A", "name": f"www.{name}", "records": ["192.0.2.1", "192.0.2.2"]}
     records = lives(driver, RECORDS, given, {"records": ["192.0.2.3"], "ttl": 60}, {"ttl": None})
     dns = driver.openstack.dns
-    assert (dns.recordset(zone, records) or {})["ttl"] is None
+    assert (dns.find(RECORD_SETS, records, parent=zone) or {})["ttl"] is None
     driver.delete(records)
-    assert dns.recordset(zone, records) is None
+    assert dns.find(RECORD_SETS, records, parent=zone) is None
     unnamed = driver.create(RECORDS, {"zone": zone, "type": "TXT", "records": ["text"]})
-    assert (dns.recordset(zone, unnamed) or {})["name"].endswith(f".{name}")
+    assert (dns.find(RECORD_SETS, unnamed, parent=zone) or {})["name"].endswith(f".{name}")
     resource = driver.resources[unnamed]
     driver.delete(zone)  # ends its record sets
     ctx = replace(resource.ctx, action="DELETE", properties={})

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.clients.openstack.identity import GROUPS, USERS
 from orchestrator.errors import ProviderConflict, ProviderError
 from tests.openstack.driver import Driver
 
@@ -111,8 +112,8 @@ def test_roles_are_assigned_to_an_existing_subject(driver: Driver, role: str, su
     assert assigned(driver, subject, it) == {(role, "default")}
     driver.delete(it)
     assert assigned(driver, subject, owners[0]) == set()
-    driver.openstack.identity.users.remove(owners[0])
-    driver.openstack.identity.groups.remove(owners[0])
+    driver.openstack.identity.remove(USERS, owners[0])
+    driver.openstack.identity.remove(GROUPS, owners[0])
 
 
 def test_a_name_in_use_is_a_conflict_with_keystones_message(driver: Driver) -> None:
@@ -136,6 +137,6 @@ def test_a_member_may_not_use_them(member: Driver) -> None:
 
 def test_a_vanished_object_is_absent(driver: Driver) -> None:
     user = driver.create("OS::Keystone::User")
-    driver.openstack.identity.users.remove(user)
+    driver.openstack.identity.remove(USERS, user)
     assert not driver.observe(user).exists
     driver.delete(user)

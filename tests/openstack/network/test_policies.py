@@ -6,7 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.clients.openstack.networking.network import SECURITY_GROUP_RULES, SECURITY_GROUPS
+from orchestrator.clients.openstack.networking.network import (
+    QUOTA_SETS,
+    SECURITY_GROUP_RULES,
+    SECURITY_GROUPS,
+)
 from orchestrator.errors import ProviderInUse
 from tests.openstack.driver import Driver
 from tests.openstack.network.ground import Ground, lives
@@ -106,6 +110,6 @@ def test_access_of_another_project(driver: Driver, ground: Ground) -> None:
 def test_a_quota(driver: Driver) -> None:
     project = "0123456789abcdef0123456789abcdef"
     quota = lives(driver, "OS::Neutron::Quota", {"project": project, "port": 7}, {"port": 8, "network": -1})
-    assert driver.openstack.network.quota(project)["port"] == 8
+    assert (driver.openstack.network.find(QUOTA_SETS, project) or {})["port"] == 8
     driver.delete(quota)
-    assert driver.openstack.network.quota(project)["port"] != 8
+    assert (driver.openstack.network.find(QUOTA_SETS, project) or {})["port"] != 8

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 from orchestrator.clients.openstack.object_collections import Collection, Collections
 from orchestrator.clients.openstack.transport import Answer
 from orchestrator.errors import ProviderChanging, ProviderConflict, ProviderError
-from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.json_types import JsonMapping
 
 LOAD_BALANCERS: Final = Collection("/loadbalancers", "loadbalancer", "loadbalancers")
 LISTENERS: Final = Collection("/listeners", "listener", "listeners")
@@ -36,6 +36,7 @@ IMMUTABLE_SECONDS: Final = 1.0  # until a refused change is sent again
 # "Load Balancer X is immutable and cannot be updated.", "Invalid state X of loadbalancer resource Y"
 _IMMUTABLE: Final = re.compile(r"is immutable|Invalid state \S+ of loadbalancer")
 _LOAD_BALANCER: Final = re.compile(r"(?:Load Balancer|loadbalancer resource) ([0-9a-fA-F-]{32,36})")
+QUOTA_SETS: Final = Collection("/quotas", "quota", "")
 
 
 class LoadBalancing(Collections):
@@ -69,18 +70,6 @@ class LoadBalancing(Collections):
     def set_members(self, pool_id: str, members: Sequence[JsonMapping]) -> None:
         """Replace all members of a pool, as a single change."""
         self.put(MEMBERS.of(parent=pool_id), {MEMBERS.plural: list(members)})
-
-    def quotas(self, project_id: str) -> JsonObject:
-        """Return the quotas of a project."""
-        return dict(self.get(f"/quotas/{project_id}").get("quota") or {})
-
-    def set_quotas(self, project_id: str, quotas: JsonMapping) -> None:
-        """Change quotas of a project."""
-        self.put(f"/quotas/{project_id}", {"quota": quotas})
-
-    def reset_quotas(self, project_id: str) -> bool:
-        """Return the quotas of a project to their defaults."""
-        return self.delete(f"/quotas/{project_id}")
 
     def _require_usable(self, refusal: ProviderConflict) -> None:
         """Report the refusal as final if the load balancer that it names is in error."""

@@ -46,6 +46,7 @@ MINIMUM_PACKET_RATE_RULES: Final = Collection(
 PORT_FORWARDINGS: Final = Collection(
     "/floatingips/{parent}/port_forwardings", "port_forwarding", "port_forwardings"
 )
+QUOTA_SETS: Final = Collection("/quotas", "quota", "")
 
 
 class Network(NetworkAgents):

@@ -1,14 +1,13 @@
-"""Neutron's agents and quotas: the calls of administrators."""
+"""Neutron's agents: the calls of administrators."""
 
 from __future__ import annotations
 
 from orchestrator.clients.openstack.object_collections import Collections
 from orchestrator.errors import ProviderConflict
-from orchestrator.json_types import JsonMapping, JsonObject
 
 
 class NetworkAgents(Collections):
-    """The agents of networks and routers, and the quotas of projects."""
+    """The agents of networks and routers."""
 
     def dhcp_agents(self, network_id: str) -> list[str]:
         """Return the ids of the DHCP agents of a network."""
@@ -47,15 +46,3 @@ class NetworkAgents(Collections):
             self.delete(f"/agents/{agent_id}/l3-routers/{router_id}")
         except ProviderConflict:
             return
-
-    def quota(self, project_id: str) -> JsonObject:
-        """Return the quota of a project."""
-        return dict(self.get(f"/quotas/{project_id}").get("quota") or {})
-
-    def set_quota(self, project_id: str, values: JsonMapping) -> None:
-        """Change the quota of a project."""
-        self.put(f"/quotas/{project_id}", {"quota": values})
-
-    def reset_quota(self, project_id: str) -> None:
-        """Return a project to the default quota."""
-        self.delete(f"/quotas/{project_id}")

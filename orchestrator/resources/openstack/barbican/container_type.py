@@ -22,7 +22,7 @@ def reference(content: str) -> Property:
 class ContainerType(BarbicanType):
     """A container: names for several secrets."""
 
-    kind = CONTAINERS
+    collection = CONTAINERS
     compared = ("name", "type")
     container_type: ClassVar[str]
     attributes = {
@@ -52,19 +52,19 @@ class ContainerType(BarbicanType):
             return ()
         return (Fault("Duplicate refs are not allowed.", alone=True),)
 
-    def values(self, ctx: Context, props: Mapping[str, Value]) -> JsonObject:
+    def new_values(self, ctx: Context, props: Mapping[str, Value]) -> JsonObject:
         """Return the container."""
         refs = [{"name": name, "secret_ref": ref} for name, ref in self.references(props).items()]
         name = props.get("name") or ctx.physical_name
         return {"name": name, "type": self.container_type, "secret_refs": refs}
 
-    def failure(self, ctx: Context, found: JsonMapping) -> Observation:
+    def failure(self, ctx: Context, actual: JsonMapping) -> Observation:
         """Return Heat's words for a container in error, which is created again."""
-        code, reason = found.get("error_status_code"), found.get("error_reason")
+        code, reason = actual.get("error_status_code"), actual.get("error_reason")
         text = f"Container '{ctx.name}' creation failed: {code} - {reason}"
         return Observation(exists=True, error=f'Went to status ERROR due to "{text}"', replaceable=True)
 
-    def attribute_values(self, found: JsonMapping) -> JsonObject:
+    def attribute_values(self, actual: JsonMapping) -> JsonObject:
         """Return the recorded attributes."""
-        refs = {one["name"]: one["secret_ref"] for one in found.get("secret_refs") or ()}
-        return super().attribute_values(found) | {"secret_refs": refs}
+        refs = {one["name"]: one["secret_ref"] for one in actual.get("secret_refs") or ()}
+        return super().attribute_values(actual) | {"secret_refs": refs}

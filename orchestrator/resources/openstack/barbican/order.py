@@ -8,7 +8,7 @@ from typing import Final
 from orchestrator.clients.openstack.platform_services.key_manager import CONTAINERS, ORDERS
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Attribute, Context, Fault, Observation, Property, Value
-from orchestrator.resources.openstack.barbican.barbican_type import BarbicanType, barbican, given
+from orchestrator.resources.openstack.barbican.barbican_type import BarbicanType, barbican
 from orchestrator.resources.openstack.barbican.payload import payload_text
 from orchestrator.schema.constraints import AllowedValues, Custom
 from orchestrator.template.definition import ResourceDefinition
@@ -35,7 +35,7 @@ class Order(BarbicanType):
 
     name = "OS::Barbican::Order"
     support_version = "2014.2"
-    kind = ORDERS
+    collection = ORDERS
     properties = {
         "name": Property("string", "Name of the generated object."),
         "payload_content_type": Property("string", "Type of the content."),
@@ -94,21 +94,21 @@ class Order(BarbicanType):
             )
         return [Fault(message, alone=True) for message in messages]
 
-    def values(self, ctx: Context, props: Mapping[str, Value]) -> JsonObject:
+    def new_values(self, ctx: Context, props: Mapping[str, Value]) -> JsonObject:
         """Return the order."""
-        meta = {"name": ctx.physical_name, **given(props)}
+        meta = super().new_values(ctx, props)
         return {"type": meta.pop("type"), "meta": meta}
 
     def is_same(self, ctx: Context, found: JsonMapping) -> bool:
         """Return whether an order generates the object of the template."""
-        desired, meta = self.values(ctx, ctx.properties), found.get("meta") or {}
+        desired, meta = self.new_values(ctx, ctx.properties), found.get("meta") or {}
         fields = ("name", "algorithm", "bit_length", "mode")
         same = all(meta.get(field) == desired["meta"].get(field) for field in fields)
         return same and found.get("type") == desired["type"]
 
-    def failure(self, ctx: Context, found: JsonMapping) -> Observation:
+    def failure(self, ctx: Context, actual: JsonMapping) -> Observation:
         """Return Heat's words for an order in error."""
-        code, reason = found.get("error_status_code"), found.get("error_reason")
+        code, reason = actual.get("error_status_code"), actual.get("error_reason")
         return Observation(exists=True, error=f"Order '{ctx.name}' failed: {code} - {reason}")
 
     def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:

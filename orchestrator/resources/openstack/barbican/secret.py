@@ -10,7 +10,7 @@ from typing import Final
 from orchestrator.clients.openstack.platform_services.key_manager import SECRETS, TEXT
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
-from orchestrator.resources.openstack.barbican.barbican_type import BarbicanType, barbican, given
+from orchestrator.resources.openstack.barbican.barbican_type import BarbicanType, barbican
 from orchestrator.resources.openstack.barbican.payload import payload_text
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.template.definition import ResourceDefinition
@@ -24,7 +24,7 @@ class Secret(BarbicanType):
 
     name = "OS::Barbican::Secret"
     support_version = "2014.2"
-    kind = SECRETS
+    collection = SECRETS
     compared = ("name", "secret_type", "algorithm", "bit_length", "mode")
     properties = {
         "name": Property("string", "Name of the secret."),
@@ -86,9 +86,9 @@ class Secret(BarbicanType):
             )
         return [Fault(message, alone=True) for message in faults]
 
-    def values(self, ctx: Context, props: Mapping[str, Value]) -> JsonObject:
+    def new_values(self, ctx: Context, props: Mapping[str, Value]) -> JsonObject:
         """Return the secret; the type of a content is a text by default."""
-        values = {"name": ctx.physical_name, **given(props)}
+        values = super().new_values(ctx, props)
         if values.get(PAYLOAD) and not values.get(CONTENT_TYPE):
             values[CONTENT_TYPE] = TEXT
         return values

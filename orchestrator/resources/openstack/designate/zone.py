@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from orchestrator.clients.openstack.platform_services.dns import ZONES
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import Attribute, Context, Created, Fault, Property, Unique, Value
-from orchestrator.resources.openstack.creation_times import is_created_by
-from orchestrator.resources.openstack.designate.designate_type import (
-    DESCRIPTION,
-    TTL,
-    DesignateType,
-    designate,
-)
+from orchestrator.resources.base import Attribute, Context, Fault, Property, Unique, Value
+from orchestrator.resources.openstack.collection_type import APART, Field, or_none
+from orchestrator.resources.openstack.creation_marks import EqualValues
+from orchestrator.resources.openstack.designate.designate_type import DESCRIPTION, TTL, DesignateType
 from orchestrator.schema.constraints import AllowedValues, Length
 from orchestrator.schema.translation import Replace
 from orchestrator.template.definition import ResourceDefinition
@@ -24,11 +21,29 @@ IGNORED: Final = {PRIMARY: frozenset({"masters"}), SECONDARY: frozenset({"email"
 PORT: Final = ":53"  # of a primary server by default
 
 
+def _servers(given: Iterable[Value]) -> set[str]:
+    """Return servers without the default port."""
+    return {str(server).removesuffix(PORT) for server in given}
+
+
+def _same_servers(desired: Iterable[Value] | None, actual: Iterable[Value] | None) -> bool:
+    """Return whether two lists have the same servers."""
+    return _servers(desired or ()) == _servers(actual or ())
+
+
 class Zone(DesignateType):
     """A DNS zone."""
 
     name = "OS::Designate::Zone"
+    collection = ZONES
     unique = Unique((("name",),), "delete", searched=True)
+    mark = EqualValues(is_new=True)
+    fields = {
+        "description": Field(to_api=or_none),
+        "masters": Field(satisfies=_same_servers),
+        "primaries": APART,
+        "attributes": Field(reported=False),
+    }
     properties = {
         "name": Property(
             "string",
@@ -74,52 +89,16 @@ class Zone(DesignateType):
             return ()
         return (Fault(f"Property {required[0]} is required for zone type {kind}", alone=True),)
 
-    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Request the zone."""
-        ignored = IGNORED[props["type"]]
-        values = {name: value for name, value in props.items() if value and name not in ignored}
-        return Created(designate(ctx).create_zone(values)["id"])
+    def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:
+        """Return the attributes of a request. As in Heat, removing a property other than `description` has no
+        effect.
+        """
+        values = super().request_values(ctx, props, set(names) - IGNORED[props.get("type", PRIMARY)])
+        removed = {"description"} if ctx.action == "UPDATE" else set()
+        return {name: value for name, value in values.items() if value or name in removed}
 
-    def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
-        """Return the zone with the name, unless it is older than the request."""
-        name = ctx.properties["name"]
-        found = [zone for zone in designate(ctx).zones_named(name) if zone.get("name") == name]
-        return next((zone["id"] for zone in found if is_created_by(ctx, zone.get("created_at"))), None)
-
-    def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
-        """Return Designate's view of the zone."""
-        return designate(ctx).zone(physical_id)
-
-    def observed_properties(self, ctx: Context, found: JsonMapping) -> JsonObject:
-        """Return the actual values of given properties."""
-        props = ctx.properties
-        ignored = IGNORED.get(props.get("type", PRIMARY), frozenset())
-        names = ("name", "ttl", "description", "email", "type")
-        values: JsonObject = {
-            name: found.get(name) for name in names if props.get(name) and name not in ignored
-        }
-        if props.get("masters") and "masters" not in ignored:
-            actual, desired = found.get("masters") or [], props["masters"]
-            values["masters"] = desired if _servers(actual) == _servers(desired) else actual
-        return values
-
-    def update(
-        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
-    ) -> Created:
-        """Request a change. As in Heat, removing a property other than `description` has no effect."""
-        names = (changed & {"email", "ttl", "description", "masters"}) - IGNORED[props["type"]]
-        values = {name: props[name] for name in names if props.get(name)}
-        if "description" in names:
-            values["description"] = props.get("description") or None
-        if values:
-            designate(ctx).update_zone(physical_id, values)
-        return Created(physical_id)
-
-    def delete(self, ctx: Context, physical_id: str) -> None:
-        """Request the deletion."""
-        designate(ctx).delete_zone(physical_id)
-
-
-def _servers(given: Iterable[Value]) -> set[str]:
-    """Return servers without the default port."""
-    return {str(server).removesuffix(PORT) for server in given}
+    def actual_properties(self, ctx: Context, actual: JsonMapping) -> JsonObject:
+        """Return the actual values of given properties, except for those that Designate refuses."""
+        values = super().actual_properties(ctx, actual)
+        ignored = IGNORED[ctx.properties.get("type", PRIMARY)]
+        return {name: value for name, value in values.items() if name not in ignored}

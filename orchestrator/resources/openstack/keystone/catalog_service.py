@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from orchestrator.resources.base import Context, Property
+from orchestrator.clients.openstack.identity import SERVICES, TOKEN_ATTRIBUTE
+from orchestrator.resources.base import Property
+from orchestrator.resources.openstack.creation_marks import TokenInAttribute
 from orchestrator.resources.openstack.keystone.base import KeystoneType
 
 
@@ -11,13 +13,8 @@ class CatalogService(KeystoneType):
 
     name = "OS::Keystone::Service"
     support_version = "5.0.0"
-    objects = "services"
-    fields = {
-        "name": "name",
-        "description": "description",
-        "type": "type",
-        "enabled": "enabled",
-    }
+    collection = SERVICES
+    mark = TokenInAttribute(TOKEN_ATTRIBUTE, ("type",))
     properties = {
         "name": Property("string", "Name of the service.", update_allowed=True),
         "description": Property("string", "Description of the service.", update_allowed=True),
@@ -26,7 +23,3 @@ class CatalogService(KeystoneType):
             "boolean", "Whether the catalog shows the service.", default=True, update_allowed=True
         ),
     }
-
-    def search(self, ctx: Context) -> dict[str, str]:
-        """Search by type."""
-        return {"type": ctx.properties["type"]}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from orchestrator.clients.openstack.identity import DOMAINS
 from orchestrator.errors import ProviderNotFound
 from orchestrator.resources.base import Context, Property, Unique
 from orchestrator.resources.openstack.keystone.base import KeystoneType
@@ -12,9 +15,8 @@ class Domain(KeystoneType):
 
     name = "OS::Keystone::Domain"
     support_version = "8.0.0"
-    objects = "domains"
+    collection = DOMAINS
     unique = Unique((("name",),), "rename")
-    fields = {"name": "name", "description": "description", "enabled": "enabled"}
     properties = {
         "name": Property("string", "Name of the domain.", update_allowed=True),
         "description": Property("string", "Description of the domain.", update_allowed=True),
@@ -23,9 +25,6 @@ class Domain(KeystoneType):
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Disable the domain, which Keystone requires, and delete it."""
-        domains = self.objects_of(ctx)
-        try:
-            domains.update(physical_id, {"enabled": False})
-        except ProviderNotFound:
-            return
-        domains.remove(physical_id)
+        with suppress(ProviderNotFound):
+            self.api(ctx).update(DOMAINS, physical_id, {"enabled": False})
+            super().delete(ctx, physical_id)

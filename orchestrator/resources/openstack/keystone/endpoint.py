@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from orchestrator.resources.base import Context, Property
+from orchestrator.clients.openstack.identity import ENDPOINTS, TOKEN_ATTRIBUTE
+from orchestrator.resources.base import Property
+from orchestrator.resources.openstack.creation_marks import TokenInAttribute
 from orchestrator.resources.openstack.keystone.base import KeystoneType
 from orchestrator.schema.constraints import AllowedValues, Custom
 from orchestrator.schema.translation import Resolve
@@ -13,15 +15,9 @@ class Endpoint(KeystoneType):
 
     name = "OS::Keystone::Endpoint"
     support_version = "5.0.0"
-    objects = "endpoints"
-    fields = {
-        "name": "name",
-        "region": "region_id",
-        "service": "service_id",
-        "interface": "interface",
-        "url": "url",
-        "enabled": "enabled",
-    }
+    collection = ENDPOINTS
+    fields = {"region": "region_id", "service": "service_id"}
+    mark = TokenInAttribute(TOKEN_ATTRIBUTE, ("service", "interface"))
     translation = (Resolve(("service",), "keystone.service"), Resolve(("region",), "keystone.region"))
     properties = {
         "name": Property("string", "Name of the endpoint.", update_allowed=True),
@@ -47,7 +43,3 @@ class Endpoint(KeystoneType):
             "boolean", "Whether the catalog shows the endpoint.", default=True, update_allowed=True
         ),
     }
-
-    def search(self, ctx: Context) -> dict[str, str]:
-        """Search among the endpoints of the service."""
-        return {"service_id": ctx.properties["service"], "interface": ctx.properties["interface"]}

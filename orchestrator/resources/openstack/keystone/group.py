@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.clients.openstack.identity import GROUPS
 from orchestrator.resources.base import Property, Unique
 from orchestrator.resources.openstack.keystone.links import ROLE_LOOKUPS, ROLES, LinkedType
 from orchestrator.schema.constraints import Custom
@@ -13,10 +14,10 @@ class Group(LinkedType):
 
     name = "OS::Keystone::Group"
     support_version = "2015.1"
-    objects = "groups"
+    collection = GROUPS
     unique = Unique((("name", "domain"),), "rename")
     subject = "group"
-    fields = {"name": "name", "domain": "domain_id", "description": "description"}
+    fields = {"domain": "domain_id"}
     translation = (Resolve(("domain",), "keystone.domain"), *ROLE_LOOKUPS)
     properties = {
         "name": Property("string", "Name of the group.", update_allowed=True),

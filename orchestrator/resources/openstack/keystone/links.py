@@ -126,8 +126,10 @@ class LinkedType(KeystoneType):
     subject: ClassVar[str]  # "user" or "group"
 
     def links(self, subject_id: str, props: Mapping[str, Value]) -> list[Link]:
-        """Return the desired links of the object."""
-        return [role_link(self.subject, subject_id, item) for item in props.get("roles") or ()]
+        """Return the desired links of the object: memberships of a user, and roles."""
+        memberships = [Link("user", subject_id, group=group) for group in props.get("groups") or ()]
+        roles = [role_link(self.subject, subject_id, item) for item in props.get("roles") or ()]
+        return [*memberships, *roles]
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
         """Require a single scope for each role."""
@@ -166,7 +168,13 @@ class LinkedType(KeystoneType):
             for link in sorted(existing)
             if link.role and link not in items
         ]
-        return {"roles": [*present, *further]} if "roles" in props else {}
+        values: dict[str, Any] = {"roles": [*present, *further]} if "roles" in props else {}
+        if "groups" in props:
+            actual = {link.group for link in existing if link.group}
+            given = dict.fromkeys(props["groups"] or ())
+            kept = [group for group in given if group in actual]
+            values["groups"] = [*kept, *sorted(actual - given.keys())]
+        return values
 
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]

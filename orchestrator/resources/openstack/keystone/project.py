@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import Attribute, Context, Property, Unique
+from orchestrator.clients.openstack.identity import PROJECTS
+from orchestrator.resources.base import Attribute, Property, Unique
+from orchestrator.resources.openstack.collection_type import Field, same_items
 from orchestrator.resources.openstack.keystone.base import KeystoneType
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve
@@ -14,16 +15,9 @@ class Project(KeystoneType):
 
     name = "OS::Keystone::Project"
     support_version = "2015.1"
-    objects = "projects"
+    collection = PROJECTS
     unique = Unique((("name", "domain"),), "rename")
-    fields = {
-        "name": "name",
-        "domain": "domain_id",
-        "description": "description",
-        "enabled": "enabled",
-        "parent": "parent_id",
-        "tags": "tags",
-    }
+    fields = {"domain": "domain_id", "parent": "parent_id", "tags": Field(satisfies=same_items)}
     translation = (Resolve(("domain",), "keystone.domain"), Resolve(("parent",), "keystone.project"))
     properties = {
         "name": Property("string", "Name of the project.", update_allowed=True),
@@ -50,10 +44,3 @@ class Project(KeystoneType):
         "enabled": Attribute("Whether the project can be used.", type="boolean"),
         "is_domain": Attribute("Whether the project also acts as a domain.", type="boolean"),
     }
-
-    def observed_properties(self, ctx: Context, found: JsonMapping) -> JsonObject:
-        """Return the actual values; the order of tags is not significant."""
-        values, given = super().observed_properties(ctx, found), ctx.properties.get("tags")
-        if given is not None and set(given) == set(values.get("tags") or ()):
-            values["tags"] = given
-        return values

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from urllib.parse import quote
 
-from orchestrator.clients.openstack.identity import TOKEN_ATTRIBUTE
+from orchestrator.clients.openstack.identity import REGIONS, TOKEN_ATTRIBUTE
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Created, Observation, Property, Unique, Value
+from orchestrator.resources.base import Context, Property, Unique, Value
+from orchestrator.resources.openstack.collection_type import Field, or_empty
+from orchestrator.resources.openstack.creation_marks import TokenInAttribute
 from orchestrator.resources.openstack.keystone.base import KeystoneType
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve
@@ -19,14 +20,14 @@ class Region(KeystoneType):
 
     name = "OS::Keystone::Region"
     support_version = "6.0.0"
-    objects = "regions"
-    has_name = False
+    collection = REGIONS
     unique = Unique((("id",),), "delete")
+    checks_owner = True
+    mark = TokenInAttribute(TOKEN_ATTRIBUTE)
     fields = {
-        "id": "id",
+        "id": Field(to_api=quote),
         "parent_region": "parent_region_id",
-        "description": "description",
-        "enabled": "enabled",
+        "description": Field(to_api=or_empty),  # Keystone accepts no null description
     }
     translation = (Resolve(("parent_region",), "keystone.region"),)
     properties = {
@@ -43,36 +44,6 @@ class Region(KeystoneType):
         "enabled": Property("boolean", "Whether the region is enabled.", default=True, update_allowed=True),
     }
 
-    def values(self, ctx: Context, props: Mapping[str, Value]) -> JsonObject:
-        """Return the attributes; Keystone accepts no null description."""
-        values = {"description": "", **super().values(ctx, props)}
-        if props.get("id"):
-            values["id"] = quote(props["id"])
-        return values
-
-    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Create the region, and store the token by which a delete recognizes it."""
-        return replace(super().create(ctx, props), data={"token": ctx.token})
-
-    def delete(self, ctx: Context, physical_id: str) -> None:
-        """Delete the region, unless it belongs to another user."""
-        if not self._is_foreign(ctx, physical_id):
-            super().delete(ctx, physical_id)
-
-    def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Read the region; after a delete, a region of another user may have the id."""
-        if ctx.action == "DELETE" and self._is_foreign(ctx, physical_id):
-            return Observation(exists=False)
-        return super().observe(ctx, physical_id)
-
-    def _is_foreign(self, ctx: Context, physical_id: str) -> bool:
-        found, own = self.objects_of(ctx).find(physical_id), ctx.data.get("token")
-        return found is not None and own not in (None, found.get(TOKEN_ATTRIBUTE))
-
-    def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
-        """Return the region with the token."""
-        regions, region_id = self.objects_of(ctx), ctx.properties.get("id")
-        if not region_id:
-            return regions.with_token(token) or None
-        found = regions.find(quote(region_id))
-        return found["id"] if found is not None and found.get(TOKEN_ATTRIBUTE) == token else None
+    def new_values(self, ctx: Context, props: Mapping[str, Value]) -> JsonObject:
+        """Return the attributes, with a description."""
+        return {"description": "", **super().new_values(ctx, props)}

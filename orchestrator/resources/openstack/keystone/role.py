@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.clients.openstack.identity import ROLES
 from orchestrator.resources.base import Property, Unique
 from orchestrator.resources.openstack.keystone.base import KeystoneType
 from orchestrator.schema.constraints import Custom
@@ -13,9 +14,9 @@ class Role(KeystoneType):
 
     name = "OS::Keystone::Role"
     support_version = "2015.1"
-    objects = "roles"
+    collection = ROLES
     unique = Unique((("name", "domain"),), "rename")
-    fields = {"name": "name", "domain": "domain_id"}
+    fields = {"domain": "domain_id"}
     translation = (Resolve(("domain",), "keystone.domain"),)
     properties = {
         "name": Property("string", "Name of the role.", update_allowed=True),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.clients.openstack.identity import GROUPS, USERS
 from orchestrator.resources.base import Context, Created, Observation, Property, Unique, Value
 from orchestrator.resources.openstack.connection import openstack
 from orchestrator.resources.openstack.keystone.links import (
@@ -29,7 +29,6 @@ class RoleAssignmentType(LinkedType):
 
     support_version = "5.0.0"
     live_show = False
-    has_name = False
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Store the assignments; they are made in a later step."""
@@ -45,14 +44,10 @@ class RoleAssignmentType(LinkedType):
         links = recorded_links(ctx) or self.links(physical_id, ctx.properties)
         if ctx.action == "DELETE":
             return Observation(exists=bool(existing_links(openstack(ctx).identity, links)))
-        found = self.objects_of(ctx).find(physical_id)
+        found = self.api(ctx).find(self.collection, physical_id)
         if found is None and ctx.action != "UPDATE":  # the update may name another
             return Observation(exists=False)
         return self.with_links(ctx, physical_id, Observation(exists=True, reference_id=ctx.name))
-
-    def observed_properties(self, ctx: Context, found: JsonMapping) -> JsonObject:
-        """Return nothing: the assignments are reported as links."""
-        return {}
 
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
@@ -74,7 +69,7 @@ class UserRoleAssignment(RoleAssignmentType):
     """Roles of a user in projects and domains."""
 
     name = "OS::Keystone::UserRoleAssignment"
-    objects = "users"
+    collection = USERS
     subject = "user"
     unique = Unique((("user",),), "delete")
     translation = (Resolve(("user",), "keystone.user"), *ROLE_LOOKUPS)
@@ -94,7 +89,7 @@ class GroupRoleAssignment(RoleAssignmentType):
     """Roles of a group in projects and domains."""
 
     name = "OS::Keystone::GroupRoleAssignment"
-    objects = "groups"
+    collection = GROUPS
     subject = "group"
     unique = Unique((("group",),), "delete")
     translation = (Resolve(("group",), "keystone.group"), *ROLE_LOOKUPS)

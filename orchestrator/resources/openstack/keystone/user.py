@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from orchestrator.resources.base import Attribute, Property, Unique, Value
-from orchestrator.resources.openstack.keystone.links import ROLE_LOOKUPS, ROLES, Link, LinkedType
+from orchestrator.clients.openstack.identity import USERS
+from orchestrator.resources.base import Attribute, Property, Unique
+from orchestrator.resources.openstack.collection_type import Field
+from orchestrator.resources.openstack.keystone.links import ROLE_LOOKUPS, ROLES, LinkedType
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve
 
@@ -16,17 +15,12 @@ class User(LinkedType):
 
     name = "OS::Keystone::User"
     support_version = "2015.1"
-    objects = "users"
+    collection = USERS
     unique = Unique((("name", "domain"),), "rename")
     subject = "user"
-    unreadable = frozenset({"password"})
     fields = {
-        "name": "name",
         "domain": "domain_id",
-        "description": "description",
-        "enabled": "enabled",
-        "email": "email",
-        "password": "password",
+        "password": Field(reported=False),
         "default_project": "default_project_id",
     }
     translation = (
@@ -71,18 +65,3 @@ class User(LinkedType):
         "enabled": Attribute("Whether the user can authenticate.", type="boolean"),
         "password_expires_at": Attribute("Time at which the password expires.", type="string"),
     }
-
-    def links(self, subject_id: str, props: Mapping[str, Value]) -> list[Link]:
-        """Return the desired memberships and roles."""
-        groups = [Link("user", subject_id, group=group) for group in props.get("groups") or ()]
-        return [*groups, *super().links(subject_id, props)]
-
-    def link_values(self, props: Mapping[str, Value], subject_id: str, existing: set[Link]) -> dict[str, Any]:
-        """Return the actual groups and roles."""
-        values = super().link_values(props, subject_id, existing)
-        if "groups" not in props:
-            return values
-        actual = {link.group for link in existing if link.group}
-        given = dict.fromkeys(props["groups"] or ())
-        present = [group for group in given if group in actual]
-        return {**values, "groups": [*present, *sorted(actual - given.keys())]}

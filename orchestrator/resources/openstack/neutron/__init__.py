@@ -2,7 +2,6 @@
 
 base.py             verbs that follow from declarations
 relation.py         verbs of connections between objects
-written_values.py   comparison of property values as written, for implicit requirements
 networks/           networks, subnets, pools, ports, trunks
 routers/            routers, interfaces, routes, floating IPs
 policies/           security groups, QoS, metering, access of other projects, quotas

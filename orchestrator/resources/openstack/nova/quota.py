@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from orchestrator.resources.base import Context, Property
-from orchestrator.resources.openstack.nova.base import NovaType, compute
-from orchestrator.resources.openstack.project_quotas import ProjectQuotas, QuotaApi, quota_properties
+from orchestrator.clients.openstack.compute import QUOTA_SETS
+from orchestrator.resources.base import Property
+from orchestrator.resources.openstack.project_quotas import ProjectQuotas, quota_properties
 
 QUOTAS: Final = {
     "cores": "processors",
@@ -31,14 +31,13 @@ _INJECTED: Final = {
 }
 
 
-class Quota(ProjectQuotas, NovaType):
+class Quota(ProjectQuotas):
     """Quotas of a project for compute. Requires the role of an administrator."""
 
     name = "OS::Nova::Quota"
     support_version = "8.0.0"
+    service = "nova"
+    endpoint_type = "compute"
+    collection = QUOTA_SETS
     quotas: ClassVar[Mapping[str, str]] = QUOTAS
     properties: ClassVar[Mapping[str, Property]] = quota_properties(QUOTAS, _INJECTED)
-
-    def api(self, ctx: Context) -> QuotaApi:
-        """Return nova, called with the stack's credential."""
-        return compute(ctx)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from orchestrator.clients.openstack.networking.load_balancing import LISTENERS
 from orchestrator.resources.base import Attribute, Fault, Property, Unique, Value
 from orchestrator.resources.openstack.collection_type import UNORDERED
-from orchestrator.resources.openstack.neutron.written_values import is_unset
 from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, DESCRIPTION, NAME, LoadBalancerPart
+from orchestrator.resources.openstack.written_values import is_unset
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.schema.translation import Resolve
 from orchestrator.template.definition import ResourceDefinition

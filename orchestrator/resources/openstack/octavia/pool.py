@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from orchestrator.clients.openstack.networking.load_balancing import POOLS
 from orchestrator.resources.base import Attribute, Fault, Property, Unique, Value
 from orchestrator.resources.openstack.collection_type import Field
-from orchestrator.resources.openstack.neutron.written_values import is_unset, member, unspecified, written
 from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, DESCRIPTION, NAME, LoadBalancerPart
 from orchestrator.resources.openstack.octavia.listener import PROTOCOLS
+from orchestrator.resources.openstack.written_values import is_unset, member, unspecified, written
 from orchestrator.schema.constraints import AllowedValues, Custom
 from orchestrator.schema.translation import Resolve
 from orchestrator.template.definition import ResourceDefinition

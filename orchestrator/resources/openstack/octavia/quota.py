@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from orchestrator.resources.base import Context, Property
-from orchestrator.resources.openstack.octavia.base import load_balancing
-from orchestrator.resources.openstack.project_quotas import ProjectQuotas, QuotaApi, quota_properties
+from orchestrator.clients.openstack.networking.load_balancing import QUOTA_SETS
+from orchestrator.resources.base import Property
+from orchestrator.resources.openstack.project_quotas import ProjectQuotas, quota_properties
 
 QUOTAS: Final = {
     "healthmonitor": "health monitors",
@@ -25,9 +25,6 @@ class Quota(ProjectQuotas):
     support_version = "14.0.0"
     service = "octavia"
     endpoint_type = "load-balancer"
+    collection = QUOTA_SETS
     quotas: ClassVar[Mapping[str, str]] = QUOTAS
     properties: ClassVar[Mapping[str, Property]] = quota_properties(QUOTAS)
-
-    def api(self, ctx: Context) -> QuotaApi:
-        """Return Octavia, called with the stack's credential."""
-        return load_balancing(ctx)

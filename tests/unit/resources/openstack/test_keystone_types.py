@@ -22,7 +22,7 @@ SERVICE = {"service": "service-1", "interface": "public", "url": "http://x/"}
 
 
 def stored(keystone, item):
-    return keystone.objects[item.kind.objects][item.physical_id]
+    return keystone.objects[item.kind.collection.plural][item.physical_id]
 
 
 class TestEveryType:
@@ -37,13 +37,13 @@ class TestEveryType:
     )
     def test_it_is_created_found_shown_and_deleted(self, kind, properties, keystone, made):
         item = made(kind, **properties)
-        assert item.physical_id in keystone.objects[kind.objects]
+        assert item.physical_id in keystone.objects[kind.collection.plural]
         assert item.kind.find(item.ctx, item.ctx.token) == [item.physical_id]
         assert item.kind.find(item.ctx, "other token") is None
         assert item.show()["id"] == item.physical_id
         assert "orchestrator_token" not in item.show()
         item.delete()
-        assert item.physical_id not in keystone.objects[kind.objects]
+        assert item.physical_id not in keystone.objects[kind.collection.plural]
         item.kind.delete(item.ctx, item.physical_id)
         assert not item.check().exists
 
@@ -285,7 +285,7 @@ class TestRegions:
     def test_its_id_is_percent_encoded(self, keystone, made):
         item = made(Region, id="north east")
         assert item.physical_id == "north%20east"
-        assert item.kind.find(item.ctx, item.ctx.token) == "north%20east"
+        assert item.kind.find(item.ctx, item.ctx.token) == ["north%20east"]
         item.update(description="text")
         assert stored(keystone, item)["description"] == "text"
         item.delete()

@@ -31,7 +31,7 @@ from orchestrator.resources.openstack.neutron.base import (
     attributes,
     network,
 )
-from orchestrator.resources.openstack.neutron.written_values import conflict, subnets_of, written
+from orchestrator.resources.openstack.written_values import conflict, subnets_of, written
 from orchestrator.schema.constraints import AllowedValues, Custom
 from orchestrator.schema.translation import Replace, Resolve
 from orchestrator.template.definition import ResourceDefinition

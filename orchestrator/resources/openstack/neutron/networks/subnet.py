@@ -19,7 +19,7 @@ from orchestrator.resources.openstack.collection_type import (
     same_items,
 )
 from orchestrator.resources.openstack.neutron.base import TAGS, VALUE_SPECS, NeutronType, attributes, network
-from orchestrator.resources.openstack.neutron.written_values import conflict, unspecified
+from orchestrator.resources.openstack.written_values import conflict, unspecified
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.schema.translation import Replace, Resolve
 from orchestrator.template.definition import ResourceDefinition

@@ -10,7 +10,7 @@ from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Fault, Property, Unique, Value
 from orchestrator.resources.openstack.neutron.base import NeutronType
 from orchestrator.resources.openstack.neutron.policies.security_rules import PROTOCOLS
-from orchestrator.resources.openstack.neutron.written_values import conflict
+from orchestrator.resources.openstack.written_values import conflict
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.schema.translation import Resolve
 

@@ -18,7 +18,7 @@ from orchestrator.resources.openstack.conflicts import temporary_conflicts
 from orchestrator.resources.openstack.neutron.base import POLL_SECONDS, network
 from orchestrator.resources.openstack.neutron.relation import NeutronRelation
 from orchestrator.resources.openstack.neutron.routers.route_entries import route_list, route_set
-from orchestrator.resources.openstack.neutron.written_values import with_router, written
+from orchestrator.resources.openstack.written_values import with_router, written
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve
 from orchestrator.template.definition import ResourceDefinition

@@ -9,7 +9,7 @@ from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
 from orchestrator.resources.openstack.collection_type import APART, Field, or_empty
 from orchestrator.resources.openstack.neutron.base import VALUE_SPECS, NeutronType, attributes
-from orchestrator.resources.openstack.neutron.written_values import (
+from orchestrator.resources.openstack.written_values import (
     interfaces_of_ports,
     may_equal,
     member,

@@ -12,7 +12,7 @@ from orchestrator.resources.base import Context, Created, Observation, Property,
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
 from orchestrator.resources.openstack.neutron.base import network
 from orchestrator.resources.openstack.neutron.relation import NeutronRelation
-from orchestrator.resources.openstack.neutron.written_values import interfaces_of_ports
+from orchestrator.resources.openstack.written_values import interfaces_of_ports
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve
 from orchestrator.template.definition import ResourceDefinition

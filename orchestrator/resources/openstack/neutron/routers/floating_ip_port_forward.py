@@ -12,7 +12,7 @@ from orchestrator.clients.openstack.networking.network import FLOATING_IPS, PORT
 from orchestrator.resources.base import Context, Property, Value
 from orchestrator.resources.openstack.creation_marks import EqualValues
 from orchestrator.resources.openstack.neutron.base import NeutronType, network
-from orchestrator.resources.openstack.neutron.written_values import interfaces_of_ports
+from orchestrator.resources.openstack.written_values import interfaces_of_ports
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.schema.translation import Resolve
 from orchestrator.template.definition import ResourceDefinition

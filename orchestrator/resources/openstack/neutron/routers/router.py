@@ -17,7 +17,7 @@ from orchestrator.resources.openstack.neutron.base import (
     attributes,
     network,
 )
-from orchestrator.resources.openstack.neutron.written_values import conflict, member, subnets_of, written
+from orchestrator.resources.openstack.written_values import conflict, member, subnets_of, written
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Add, Delete, Resolve
 from orchestrator.template.definition import ResourceDefinition

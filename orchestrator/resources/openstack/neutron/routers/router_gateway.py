@@ -9,7 +9,7 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Context, Property, Value
 from orchestrator.resources.openstack.neutron.base import network
 from orchestrator.resources.openstack.neutron.relation import NeutronRelation
-from orchestrator.resources.openstack.neutron.written_values import subnets_of, with_router, written
+from orchestrator.resources.openstack.written_values import subnets_of, with_router, written
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Replace, Resolve
 from orchestrator.template.definition import ResourceDefinition

@@ -9,7 +9,7 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import Context, Fault, Property, Unique, Value
 from orchestrator.resources.openstack.neutron.base import network
 from orchestrator.resources.openstack.neutron.relation import NeutronRelation
-from orchestrator.resources.openstack.neutron.written_values import conflict, unspecified
+from orchestrator.resources.openstack.written_values import conflict, unspecified
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Replace, Resolve
 from orchestrator.template.definition import ResourceDefinition

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from orchestrator.resources.base import Fault, Value
 from orchestrator.resources.builtin.server_metadata import transport_faults
-from orchestrator.resources.openstack.neutron.written_values import (
+from orchestrator.resources.openstack.nova.server.devices import LOCAL_DISKS, SOURCES, is_bootable
+from orchestrator.resources.openstack.written_values import (
     is_unset,
     may_equal,
     member,
     of_type,
     written,
 )
-from orchestrator.resources.openstack.nova.server.devices import LOCAL_DISKS, SOURCES, is_bootable
 from orchestrator.template.definition import ResourceDefinition
 
 Entry = Mapping[str, Any]

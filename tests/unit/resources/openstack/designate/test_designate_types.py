@@ -90,7 +90,7 @@ class TestZones:
         zone = {"id": "z1", "name": "example.org.", "created_at": hours_ago(0)}
         target = r"/zones\?limit=500&name=example.org."
         script.answers("GET", target, {"zones": [zone]})
-        assert kind.find(ctx, ctx.token) == "z1"
+        assert kind.find(ctx, ctx.token) == ["z1"]
         script.answers("GET", target, {"zones": [{**zone, "created_at": hours_ago(1)}]})
         assert kind.find(ctx, ctx.token) is None
 
@@ -173,7 +173,7 @@ class TestRecordSets:
         target = r"/zones/z1/recordsets\?limit=500&name=www.example.org.&type=A"
         recordset = {"id": "r1", "name": "www.example.org.", "type": "A", "created_at": hours_ago(0)}
         script.answers("GET", target, {"recordsets": [recordset]})
-        assert kind.find(ctx, ctx.token) == "r1"
+        assert kind.find(ctx, ctx.token) == ["r1"]
         script.answers("GET", target, {"recordsets": [{**recordset, "created_at": hours_ago(1)}]})
         assert kind.find(ctx, ctx.token) is None
         script.answers("GET", target, {}, status=404)  # there is no zone
