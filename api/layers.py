@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from api.console.app import create_console
-from api.console.mount import Mounted
 from api.dependencies import AppState, Layer, Wsgi
 from api.middleware.access_log import Logged
 from api.middleware.api_version import Versioned
@@ -18,6 +16,7 @@ from api.middleware.proxies import TrustedProxies
 from api.middleware.response_headers import ResponseHeaders
 from api.middleware.signal_fast_path import SignalFastPath
 from api.middleware.turns import Turns
+from api.web_applications import mounted
 
 
 def trusted_proxies(app: Wsgi, state: AppState) -> Wsgi:
@@ -52,9 +51,9 @@ def turns(app: Wsgi, _state: AppState) -> Wsgi:
     return Turns(app)
 
 
-def console(app: Wsgi, state: AppState) -> Wsgi:
-    """Pass requests below `/ui` to the console, whose calls enter at the next layer."""
-    return Mounted(app, create_console(state, app).wsgi_app)
+def web_applications(app: Wsgi, state: AppState) -> Wsgi:
+    """Pass requests to the console and similar applications, whose calls enter at the next layer."""
+    return mounted(app, state)
 
 
 def signal_fast_path(app: Wsgi, state: AppState) -> Wsgi:
@@ -74,7 +73,7 @@ WSGI_LAYERS: Final[tuple[Layer, ...]] = (
     local_requests,
     in_flight,
     turns,
-    console,
+    web_applications,
     signal_fast_path,
     version_prefix,
 )

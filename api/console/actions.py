@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from api.console.context import may
-from orchestrator.json_types import JsonMapping
+from api.console.json_types import JsonMapping
 
 FORBIDDEN: Final = "Your role does not permit it."
 

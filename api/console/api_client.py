@@ -14,13 +14,9 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 from werkzeug.datastructures import Headers
-from werkzeug.test import run_wsgi_app
 
-from api import postponement
-from api.console.mount import MOUNT
-from api.dependencies import Wsgi
-from api.streaming.shared_responses import SHARES
-from orchestrator.json_types import JsonMapping, JsonObject
+from api.console.json_types import JsonMapping, JsonObject
+from api.web_applications import WebHost
 
 Query = Mapping[str, object]
 
@@ -60,9 +56,9 @@ class ApiError(Exception):
 class ApiClient:
     """The API as seen by a request of the console."""
 
-    def __init__(self, api: Wsgi, environ: Mapping[str, Any], credentials: Mapping[str, str]) -> None:
-        """Take the API's application, the browser's request, and the headers with the credentials."""
-        self._api, self._environ, self._credentials = api, environ, credentials
+    def __init__(self, host: WebHost, environ: Mapping[str, Any], credentials: Mapping[str, Any]) -> None:
+        """Take the host, the browser's request, and the variables with the credentials."""
+        self._host, self._environ, self._credentials = host, environ, credentials
 
     def get(self, path: str, query: Query | None = None, *, shared: bool = False) -> JsonObject:
         """Return the document at a path below `/v1`. With `shared`, a refreshed page may receive the response
@@ -71,8 +67,7 @@ class ApiClient:
         Raises:
             ApiError: the response is an error.
         """
-        shares = {SHARES: "true"} if shared and REFRESH in self._environ else None
-        return self.send(SAFE, path, query=query, headers=shares)
+        return self.send(SAFE, path, query=query, shares=shared and REFRESH in self._environ)
 
     def send(
         self,
@@ -80,14 +75,15 @@ class ApiClient:
         path: str,
         body: JsonMapping | None = None,
         query: Query | None = None,
-        headers: Mapping[str, str] | None = None,
+        *,
+        shares: bool = False,
     ) -> JsonObject:
         """Send a request; return the document of the response, empty without any.
 
         Raises:
             ApiError: the response is an error.
         """
-        chunks, status, _headers = self.open(path, query, method=method, body=body, headers=headers)
+        chunks, status, _headers = self.open(path, query, method=method, body=body, shares=shares)
         data = _joined(chunks)
         document = _document(data)
         if status >= 400:
@@ -114,6 +110,7 @@ class ApiClient:
         method: str = SAFE,
         body: JsonMapping | None = None,
         headers: Mapping[str, str] | None = None,
+        shares: bool = False,
     ) -> tuple[Iterable[bytes], int, Headers]:
         """Send a request; return the chunks of the response, its status and its headers.
 
@@ -121,12 +118,8 @@ class ApiClient:
         """
         environ = self._call_environ(path, query or {}, method, body)
         environ.update(headers or {})
-        if self._environ["REQUEST_METHOD"] == SAFE and method == SAFE:
-            chunks, status, answer = run_wsgi_app(self._api, environ)
-        else:
-            with postponement.handling(may_wait=False, counted=False):
-                chunks, status, answer = run_wsgi_app(self._api, environ)
-        return chunks, int(status.partition(" ")[0]), answer
+        may_wait = self._environ["REQUEST_METHOD"] == SAFE == method
+        return self._host.call(environ, may_wait=may_wait, shares=shares)
 
     def _call_environ(self, path: str, query: Query, method: str, body: JsonMapping | None) -> dict[str, Any]:
         environ = {
@@ -138,7 +131,6 @@ class ApiClient:
         pairs = {name: value for name, value in query.items() if value not in (None, "")}
         return environ | {
             "REQUEST_METHOD": method,
-            "SCRIPT_NAME": self._environ.get(MOUNT, ""),
             "PATH_INFO": f"/v1{path}".encode().decode("latin-1"),
             "QUERY_STRING": urlencode(pairs, doseq=True),
             "CONTENT_LENGTH": str(len(data)),

@@ -9,11 +9,10 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
-from flask import request
+from flask import g, request
 
 from api.console.actions import BY_NAME
-from api.dependencies import caller, dependencies
-from orchestrator.security.policy import policy_of, require
+from api.console.context import host
 
 NAMES: Final = MappingProxyType(
     {
@@ -59,7 +58,7 @@ def enforce() -> None:
     """
     name = name_of(request.endpoint or "", (request.view_args or {}).get("action", ""))
     if name is not None:
-        require(policy_of(dependencies().settings), name, caller())
+        host().require(g.who, name)
 
 
 def name_of(endpoint: str, action: str) -> str | None:

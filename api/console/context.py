@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, cast
 
 import orjson
-from flask import Response, g, redirect, render_template, request, url_for
+from flask import Response, current_app, g, redirect, render_template, request, url_for
 
 from api.console.api_client import ApiClient
-from api.dependencies import app_state, caller, dependencies
-from orchestrator.json_types import JsonMapping
-from orchestrator.operations.runtime.caches import Slots
-from orchestrator.security.caller import Caller
-from orchestrator.security.policy import allowed, policy_of
+from api.console.json_types import JsonMapping
+from api.web_applications import Identity, WebHost
 
 TABS: Final = (
     ("stack.summary", "Summary"),
@@ -30,12 +30,23 @@ TABS: Final = (
     ("revisions.template", "Template"),
     ("revisions.index", "Revisions"),
 )  # endpoint and label of the pages of a stack
-MAX_RENDERED: Final = 32
+HOST: Final = "host"  # extension
+MAX_RENDERED: Final = 32  # parts of pages that were rendered last
 DEFAULT_PROJECT: Final = "demo"  # without authentication, as in the command line
 
 
-class RenderedParts(Slots[object, str]):
-    """Pages that were rendered last."""
+@dataclass(slots=True)
+class RenderedPart:
+    """A part of a page, which one thread renders while the others wait."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    second: int = 0
+    text: str = ""
+
+
+def host() -> WebHost:
+    """Return the host of the console."""
+    return cast(WebHost, current_app.extensions[HOST])
 
 
 def api() -> ApiClient:
@@ -48,16 +59,9 @@ def project_of(view_args: Mapping[str, Any] | None) -> str | None:
     return (view_args or {}).get("project")
 
 
-def project_name(who: Caller | None, project: str) -> str:
-    """Return the name of a project if the token of the caller is one of the project; else its id."""
-    contents = who.login.contents if who is not None and who.login is not None else None
-    known = (contents or {}).get("project") or {}
-    return str(known["name"]) if known.get("id") == project else project
-
-
 def may(name: str) -> bool:
     """Whether the policy allows the caller an operation, by its name in the policy."""
-    return allowed(policy_of(dependencies().settings), name, caller())
+    return host().may(g.who, name)
 
 
 def path_of(project: str, *parts: str) -> str:
@@ -76,11 +80,19 @@ def live_page(template: str, /, **values: object) -> str:
     """
     if not refreshes():
         return page(template, **values)
-    who: Caller | None = g.get("caller")
-    rights = (who.roles, who.is_admin) if who is not None else ()
-    key = (template, request.script_root, request.full_path, rights, orjson.dumps(values))
-    rendered = app_state().part(RenderedParts, lambda: RenderedParts(MAX_RENDERED))
-    return rendered.get(key, int(time.time()), lambda: page(template, **values))
+    who: Identity = g.who
+    key = (host(), template, request.script_root, request.full_path, who.rights, orjson.dumps(values))
+    part, second = _part(key), int(time.time())
+    with part.lock:
+        if part.second != second:
+            part.text, part.second = page(template, **values), second
+        return part.text
+
+
+@lru_cache(MAX_RENDERED)
+def _part(_key: Hashable) -> RenderedPart:
+    """Return the place of a part of a page."""
+    return RenderedPart()
 
 
 def refreshes() -> bool:
@@ -114,13 +126,14 @@ def marker_of(document: JsonMapping, last: str) -> str:
 
 def console_context() -> dict[str, object]:
     """Return the values that every page shows."""
-    who, project = g.get("caller"), project_of(request.view_args)
+    who: Identity | None = g.get("who")
+    project = project_of(request.view_args)
     return {
         "project": project,
         "refreshes": refreshes(),
-        "project_name": project_name(who, project or ""),
-        "user": who.user if who is not None else "",
-        "is_anonymous": dependencies().settings.auth == "none",
+        "project_name": (project or "") if who is None else who.name_of(project or ""),
+        "user": "" if who is None else who.user,
+        "is_anonymous": host().auth == "none",
         "may": may,
         "tabs": TABS,
         "here": f"{request.script_root}{request.full_path.rstrip('?')}",

@@ -6,16 +6,15 @@ import uuid
 from dataclasses import dataclass
 from typing import Final
 
+import structlog
 from flask import Flask, Response, make_response, render_template, request, url_for
 from werkzeug.exceptions import HTTPException
+from werkzeug.http import HTTP_STATUS_CODES
 
 from api.console.api_client import ApiError
-from api.response.errors import STATUSES, TITLES
-from orchestrator import logs
-from orchestrator.errors import OrchestratorError
-from orchestrator.store.connections.database import UNREACHABLE
+from api.console.context import host
 
-log = logs.logger()
+log = structlog.get_logger()
 
 ADVICE: Final = {
     401: "The session has ended. Sign in again in another tab and repeat; this page keeps its contents.",
@@ -40,13 +39,12 @@ class Problem:
     @property
     def title(self) -> str:
         """Return the name of the status."""
-        return TITLES.get(self.status, "Error")
+        return HTTP_STATUS_CODES.get(self.status, "Error")
 
 
 def register(app: Flask) -> None:
     """Register the handlers."""
     app.register_error_handler(ApiError, lambda error: _page(Problem(error.status, error.message)))
-    app.register_error_handler(OrchestratorError, _orchestrator_error)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _unexpected)
 
@@ -57,11 +55,6 @@ def is_navigation() -> bool:
     return mode == "navigate" or (mode is None and "HX-Request" not in request.headers)
 
 
-def _orchestrator_error(error: OrchestratorError) -> Response:
-    status = next((STATUSES[cls] for cls in type(error).__mro__ if cls in STATUSES), None)
-    return _unexpected(error) if status is None else _page(Problem(status, str(error)))
-
-
 def _http_error(error: HTTPException) -> Response | HTTPException:
     status = error.code or 500
     return error if status < 400 else _page(Problem(status, error.description or ""))
@@ -69,7 +62,7 @@ def _http_error(error: HTTPException) -> Response | HTTPException:
 
 def _unexpected(error: Exception) -> Response:
     error_id = str(uuid.uuid4())
-    if isinstance(error, UNREACHABLE):
+    if host().is_outage(error):
         log.error("database_unreachable", error_id=error_id, error=str(error))
         return _page(Problem(503, ADVICE[503], error_id))
     log.error("console_request_failed", error_id=error_id, path=request.path, exc_info=error)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from orchestrator.json_types import JsonMapping
+from api.console.json_types import JsonMapping
 
 
 @dataclass(frozen=True, slots=True)

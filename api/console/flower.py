@@ -9,18 +9,16 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import quote
 
-from api.console.context import may
-from api.dependencies import dependencies
-from orchestrator.json_types import JsonMapping
+from api.console.context import host, may
+from api.console.json_types import JsonMapping
 
 OPERATORS: Final = "service:index"  # the policy that also shows the workers
 
 
 def address() -> str:
     """Return the address of Flower, empty without one or for callers who are no operators."""
-    settings = dependencies().settings
-    is_operator = settings.auth == "none" or may(OPERATORS)
-    return (settings.flower_url or "").rstrip("/") if is_operator else ""
+    is_operator = host().auth == "none" or may(OPERATORS)
+    return host().flower_url.rstrip("/") if is_operator else ""
 
 
 def tasks_of(stack: JsonMapping, resource_name: str) -> str:

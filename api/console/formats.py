@@ -11,7 +11,7 @@ from flask import Flask, url_for
 
 from api.console.assets import asset
 from api.console.failures import linked_stack
-from orchestrator.json_types import JsonMapping
+from api.console.json_types import JsonMapping
 
 # The class, the symbol and the word of a status; the symbol distinguishes statuses without colour.
 STATUSES: Final = {

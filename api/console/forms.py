@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from flask import request
-from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 
-from api.middleware.in_flight import reading_body
-from api.request.body import client_read_errors
-from orchestrator.errors import InvalidRequest
-from orchestrator.json_types import JsonMapping, JsonObject
+from api.console.context import host
+from api.console.json_types import JsonMapping, JsonObject
 
 MAX_FORM_BYTES: Final = 16 << 20  # larger templates are for the command line
 TOO_LARGE: Final = (
@@ -26,11 +24,11 @@ def read_form() -> dict[str, str]:
 
     Raises:
         RequestEntityTooLarge: the form is too large.
-        InvalidRequest: a file is not text in UTF-8.
+        BadRequest: a file is not text in UTF-8.
     """
     request.max_content_length = request.max_form_memory_size = MAX_FORM_BYTES
     try:
-        with reading_body(request.environ), client_read_errors():
+        with host().reading(request):
             values = {name: text.replace("\r\n", "\n") for name, text in request.form.items()}
             for name in TEXTS:
                 sent = request.files.get(f"{name}_file")
@@ -39,7 +37,7 @@ def read_form() -> dict[str, str]:
     except RequestEntityTooLarge as error:
         raise RequestEntityTooLarge(TOO_LARGE) from error
     except UnicodeDecodeError as error:
-        raise InvalidRequest("The file is not text in UTF-8.") from error
+        raise BadRequest("The file is not text in UTF-8.") from error
     return values
 
 
@@ -47,7 +45,7 @@ def stack_body(values: Mapping[str, str]) -> JsonObject:
     """Return the body of a create or an update.
 
     Raises:
-        InvalidRequest: a number is not valid.
+        BadRequest: a number is not valid.
     """
     body: JsonObject = {}
     if values.get("template_url", "").strip() and not values.get("template", "").strip():
@@ -61,7 +59,7 @@ def stack_body(values: Mapping[str, str]) -> JsonObject:
     body["tags"] = values.get("tags", "").strip()
     if timeout := values.get("timeout_mins", "").strip():
         if not timeout.isascii() or not timeout.isdigit():
-            raise InvalidRequest(f"The timeout is not a number of minutes: {timeout[:40]}")
+            raise BadRequest(f"The timeout is not a number of minutes: {timeout[:40]}")
         body["timeout_mins"] = int(timeout)
     body["disable_rollback"] = values.get("rollback") != "yes"
     return body
@@ -71,7 +69,7 @@ def parameters_of(text: str) -> dict[str, str]:
     """Return parameters, a line `name=value` each.
 
     Raises:
-        InvalidRequest: a line has another form.
+        BadRequest: a line has another form.
     """
     found = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -79,7 +77,7 @@ def parameters_of(text: str) -> dict[str, str]:
             continue
         name, separator, value = line.partition("=")
         if not separator or not name.strip():
-            raise InvalidRequest(f"Parameters, line {number}: write name=value.")
+            raise BadRequest(f"Parameters, line {number}: write name=value.")
         found[name.strip()] = value
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from orchestrator.json_types import JsonMapping
+from api.console.json_types import JsonMapping
 
 # Effect -> style class, symbol and word; the most dangerous first.
 EFFECTS: Final = {

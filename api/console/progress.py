@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from api.console.formats import moment
-from orchestrator.json_types import JsonMapping
+from api.console.json_types import JsonMapping
 
 LEAST_SHARE: Final = 0.05  # finished before a remaining time is estimated
 LEAST_READY: Final = 3

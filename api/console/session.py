@@ -16,18 +16,16 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from flask import Request, Response
+from werkzeug.exceptions import BadRequest
 
-from orchestrator.config import Settings
-from orchestrator.errors import LimitExceeded, Misconfigured
-from orchestrator.security import ended_sessions
-from orchestrator.security.encryption import Cipher
-from orchestrator.security.ended_sessions import SESSION_KEY
-from orchestrator.store.connections.database import Database
+from api.console.context import host
+from api.web_applications import SESSION_KEY
 
 COOKIE: Final = "orchestrator_console"
 PURPOSE: Final = "console session"  # distinguishes the cookie from other encrypted values
 LIFETIME_SECONDS: Final = 8 * 3_600
 MAX_COOKIE_BYTES: Final = 3_900  # browsers accept about 4,096 with the attributes
+REQUIRED: Final = "The request you have made requires authentication."
 HEADERS: Final = {"token": "HTTP_X_AUTH_TOKEN", "basic": "HTTP_AUTHORIZATION"}
 
 
@@ -64,17 +62,17 @@ def of_password(name: str, password: str) -> Session:
     return Session("basic", f"Basic {value}", time.time() + LIFETIME_SECONDS)
 
 
-def store(response: Response, session: Session, cipher: Cipher, request: Request) -> None:
+def store(response: Response, session: Session, request: Request) -> None:
     """Set the cookie.
 
     Raises:
-        LimitExceeded: the credentials are too long for a cookie.
+        BadRequest: the credentials are too long for a cookie.
     """
     values = asdict(session)
     del values["digest"]
-    text = cipher.seal({"purpose": PURPOSE, **values}).decode()
+    text = host().seal({"purpose": PURPOSE, **values})
     if len(text) > MAX_COOKIE_BYTES:
-        raise LimitExceeded("The token is too long for the cookie of a session; use a shorter token.")
+        raise BadRequest("The token is too long for the cookie of a session; use a shorter token.")
     response.set_cookie(
         COOKIE,
         text,
@@ -86,15 +84,12 @@ def store(response: Response, session: Session, cipher: Cipher, request: Request
     )
 
 
-def load(request: Request, cipher: Cipher) -> Session | None:
-    """Return the session of a request, None without a valid cookie."""
+def load(request: Request) -> Session | None:
+    """Return the session of a request, None without a valid cookie, and without authentication."""
     text = request.cookies.get(COOKIE, "")
-    if not text or len(text) > MAX_COOKIE_BYTES:
+    if not text or len(text) > MAX_COOKIE_BYTES or host().auth == "none":
         return None
-    try:
-        values = cipher.open(text.encode("utf-8", "replace"))
-    except (Misconfigured, ValueError):  # another installation's, or a key that was removed
-        return None
+    values = host().open_sealed(text)
     if not isinstance(values, dict) or values.pop("purpose", None) != PURPOSE:
         return None
     # Of the bytes that are signed: further texts decode to the same bytes.
@@ -103,10 +98,10 @@ def load(request: Request, cipher: Cipher) -> Session | None:
     return session if session.expires_at > time.time() else None
 
 
-def end(session: Session, database: Database, settings: Settings) -> None:
+def end(session: Session) -> None:
     """End a session for all API processes and all copies of its cookie."""
     token = session.value if session.is_requested else None
-    ended_sessions.end(database, settings, session.digest, token, session.expires_at)
+    host().end_session(session.digest, token, session.expires_at)
 
 
 def clear(response: Response, request: Request) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 
 import orjson
 from flask import Blueprint, Response, make_response
+from werkzeug.exceptions import BadRequest
 from werkzeug.exceptions import NotFound as NoSuchPath
 
 from api.console import plans
@@ -16,16 +17,15 @@ from api.console.actions import BY_NAME, offered
 from api.console.api_client import ApiError
 from api.console.context import api, page, path_of, redirect_to, stack_path
 from api.console.forms import faults_of, read_form, stack_body
+from api.console.json_types import JsonMapping, JsonObject
 from api.console.plans import Plan
 from api.console.views.stack import BASE, read_stack
-from orchestrator.errors import InvalidRequest
-from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.template.parameters import MASK
 
 actions = Blueprint("actions", __name__)
 
 SECTIONS: Final = ("parameters", "parameter_defaults", "resource_registry", "event_sinks")  # of a form
 PREVIEW: Final = "preview"
+MASK: Final = "******"  # in place of a hidden value
 MAX_SHOWN_TEMPLATE: Final = 2 << 20  # bytes; larger templates are not put into the form
 REVISION_CHANGED: Final = "RevisionChanged"  # type of the error of the API
 CHANGED: Final = (
@@ -55,8 +55,8 @@ def create(project: str) -> Response:
         answer = api().send("POST", path_of(project, "stacks"), body)["stack"]
     except ApiError as error:
         return _create_page(project, values, faults_of(error.message, error.faults), None, error.status)
-    except InvalidRequest as error:
-        return _create_page(project, values, [{"message": str(error)}], None, 400)
+    except BadRequest as error:
+        return _create_page(project, values, [{"message": error.description}], None, 400)
     return redirect_to("stack.summary", project=project, name=name, stack_id=answer["id"])
 
 
@@ -149,8 +149,8 @@ def _update(project: str, name: str, stack_id: str) -> Response:
             text = CHANGED.format(now=now, before=values["revision"])
             return _update_page(stack, values | {"revision": now}, [{"message": text}], None, 409)
         return _update_page(stack, values, faults_of(error.message, error.faults), None, error.status)
-    except InvalidRequest as error:
-        return _update_page(stack, values, [{"message": str(error)}], None, 400)
+    except BadRequest as error:
+        return _update_page(stack, values, [{"message": error.description}], None, 400)
     return redirect_to("stack.summary", project=project, name=name, stack_id=stack_id)
 
 
@@ -158,10 +158,10 @@ def _number(text: str) -> int:
     """Return the number of the revision with which the form began.
 
     Raises:
-        InvalidRequest: it is not a number.
+        BadRequest: it is not a number.
     """
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise InvalidRequest("The form has no revision: open it again.")
+        raise BadRequest("The form has no revision: open it again.")
     return int(text)
 
 

@@ -10,9 +10,9 @@ from flask import Blueprint, request, url_for
 
 from api.console.context import api, draft_query, page, stack_path
 from api.console.formats import moment
+from api.console.json_types import JsonMapping
 from api.console.views.field import STATES
 from api.console.views.map import drawing
-from orchestrator.json_types import JsonMapping
 
 history = Blueprint("history", __name__)
 

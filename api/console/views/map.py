@@ -10,12 +10,11 @@ from urllib.parse import urlencode
 from flask import Blueprint, request, url_for
 
 from api.console.context import api, draft_query, page, stack_path
-from api.console.drawing import anchor, shortened
+from api.console.drawings import map_layout
+from api.console.drawings.map_layout import HEIGHT, WIDTH
+from api.console.drawings.texts import anchor, shortened
+from api.console.json_types import JsonMapping
 from api.console.views.field import STATES
-from orchestrator.engine.pictures import map_layout
-from orchestrator.engine.pictures.groups import Group, Key, StackMap
-from orchestrator.engine.pictures.map_layout import HEIGHT, WIDTH
-from orchestrator.json_types import JsonMapping
 
 stack_map = Blueprint("stack_map", __name__)
 
@@ -62,22 +61,14 @@ def drawing(
     body: JsonMapping, project: str, name: str, stack_id: str, expanded: list[str]
 ) -> dict[str, object]:
     """Return the values of the drawing of a map."""
-    layout = map_layout.lay_out(_picture(body))
+    levels = [group["levels"][0] for group in body["groups"]]
+    layout = map_layout.lay_out(levels, [(edge["dependent"], edge["required"]) for edge in body["edges"]])
     boxes = [
         _box(group, place.x, place.y, project, name, stack_id, expanded)
         for group, place in zip(body["groups"], layout.boxes, strict=True)
     ]
     lines = [_line(edge, layout, body) for edge in body["edges"]]
     return {"layout": layout, "boxes": boxes, "lines": lines, "height": HEIGHT, "width": WIDTH}
-
-
-def _picture(body: JsonMapping) -> StackMap:
-    """Return the groups and edges that the layout needs."""
-    groups = tuple(
-        Group(Key(False, 0, group["label"], *group["levels"]), group["label"], {}) for group in body["groups"]
-    )
-    edges = tuple((edge["dependent"], edge["required"], edge["count"]) for edge in body["edges"])
-    return StackMap(groups, edges)
 
 
 def _box(

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from flask import Blueprint, Response, make_response, request
+from werkzeug.exceptions import BadRequest
 
 from api.console.api_client import ApiError
 from api.console.context import api, may, page, path_of, redirect_to
 from api.console.forms import read_form
-from orchestrator.errors import InvalidRequest
-from orchestrator.json_types import JsonMapping
+from api.console.json_types import JsonMapping
 
 repairs = Blueprint("repairs", __name__)
 
@@ -55,7 +55,7 @@ def answer(project: str) -> Response:
     verb, _, wanted = values.get("answer", "").partition(":")
     shown = {name.removeprefix(EFFECT): effect for name, effect in values.items() if name.startswith(EFFECT)}
     if verb not in VERBS or (wanted != ALL and wanted not in shown):
-        raise InvalidRequest("The form names no shown repair.")
+        raise BadRequest("The form names no shown repair.")
     chosen = shown if wanted == ALL else {wanted: shown[wanted]}
     refused = _answered(project, verb, chosen, values.get("reason", "").strip())
     stack = values.get("stack", "")

@@ -10,8 +10,8 @@ from api.console import flower
 from api.console.api_client import ApiError
 from api.console.context import api, page, stack_path
 from api.console.failures import linked_stack
+from api.console.json_types import JsonMapping, JsonObject
 from api.console.views.stack import BASE, read_stack
-from orchestrator.json_types import JsonMapping, JsonObject
 
 resource = Blueprint("resource", __name__)
 

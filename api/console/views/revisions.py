@@ -6,11 +6,11 @@ from typing import Final
 
 import orjson
 from flask import Blueprint, Response, make_response, request
+from werkzeug.exceptions import BadRequest
 
 from api.console.api_client import ApiError
 from api.console.context import api, may, page, redirect_to, stack_path
 from api.console.views.stack import BASE, read_stack
-from orchestrator.errors import InvalidRequest
 
 revisions = Blueprint("revisions", __name__)
 
@@ -100,9 +100,9 @@ def _number(name: str) -> str:
     """Return a number in the query, empty if it is absent.
 
     Raises:
-        InvalidRequest: it is not a number.
+        BadRequest: it is not a number.
     """
     text = request.args.get(name, "")
     if text and not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise InvalidRequest(f"Not the number of a revision: {text[:40]}")
+        raise BadRequest(f"Not the number of a revision: {text[:40]}")
     return text

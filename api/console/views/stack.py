@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from flask import Blueprint, Response, request
+from werkzeug.exceptions import NotFound
 
 from api.console import actions
 from api.console.api_client import location_path
 from api.console.context import api, live_page, marker_of, page, path_of, redirect_to, stack_path
 from api.console.failures import leaves
+from api.console.json_types import JsonObject
 from api.console.progress import Progress, remaining
 from api.console.views import repairs
-from orchestrator.errors import NotFound
-from orchestrator.json_types import JsonObject
 
 stack = Blueprint("stack", __name__)
 
@@ -33,7 +33,7 @@ def find(project: str, name: str) -> Response:
     """Redirect to the stack of a name or an id."""
     _chunks, status, headers = api().open(path_of(project, "stacks", name))
     if status != 302:
-        raise NotFound("Stack", name)
+        raise NotFound(f"The Stack ({name}) could not be found.")
     _, _, _, found, stack_id, *_ = location_path(headers).split("/")
     return redirect_to("stack.summary", project=project, name=found, stack_id=stack_id)
 

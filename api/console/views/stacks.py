@@ -9,8 +9,8 @@ from typing import Final
 from flask import Blueprint, request
 
 from api.console.context import api, marker_of, may, page, path_of
+from api.console.json_types import JsonMapping
 from api.console.progress import Progress
-from orchestrator.json_types import JsonMapping
 
 stacks = Blueprint("stacks", __name__)
 

@@ -10,10 +10,10 @@ import orjson
 from flask import Blueprint, request, url_for
 
 from api.console.context import api, draft_query, page, stack_path
-from api.console.drawing import anchor, shortened
+from api.console.drawings.texts import anchor, shortened
+from api.console.drawings.time_axis import Axis, Fold
 from api.console.formats import duration, moment
-from orchestrator.engine.pictures.timeline import Axis, Fold
-from orchestrator.json_types import JsonMapping
+from api.console.json_types import JsonMapping
 
 timeline = Blueprint("timeline", __name__)
 

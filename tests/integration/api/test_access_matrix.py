@@ -9,6 +9,7 @@ from werkzeug.test import TestResponse
 
 from api.console.app import create_console
 from api.console.session import COOKIE
+from api.web_applications import WebHost
 from tests.integration.api.access_matrix import (
     CALLERS,
     FOREIGN,
@@ -44,7 +45,7 @@ def api(world: World) -> Client:
 def console(api: Client) -> Flask:
     """The pages of the console, as the application has them."""
     app = api.http.application
-    return create_console(app.state, app.wsgi_app)
+    return create_console(WebHost(app.state, app.wsgi_app))
 
 
 @pytest.mark.parametrize("name", CALLERS)

@@ -1,4 +1,4 @@
-"""Maps: groups of resources, their limits, and the layout."""
+"""Maps: groups of resources, and their limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from orchestrator.engine.pictures.groups import (
     parse_expansion,
     summarize,
 )
-from orchestrator.engine.pictures.map_layout import HEIGHT, WIDTH, lay_out
 from tests.unit.engine.pictures.small_graphs import graph
 
 COMPLETE, FAILED = STATES.index("complete"), STATES.index("failed")
@@ -98,22 +97,3 @@ def test_a_map_has_a_maximum_and_counts_what_it_omits() -> None:
 def test_an_invalid_expansion_is_refused(value: str) -> None:
     assert parse_expansion([value], Tree(1)) is None
     assert parse_expansion(["levels:0-1"] * 21, Tree(1)) is None
-
-
-def test_boxes_do_not_overlap_and_requirements_are_on_the_left() -> None:
-    rows = [(1, f"type {n % 20}", n // 20, COMPLETE) for n in range(60)]
-    found = picture(rows, [(n, n - 20) for n in range(20, 60)])
-    layout = lay_out(found)
-    places = [(box.x, box.y) for box in layout.boxes]
-    assert len(set(places)) == len(found.groups)
-    for x, y in places:
-        assert not any(
-            abs(x - x2) < WIDTH and abs(y - y2) < HEIGHT for x2, y2 in places if (x2, y2) != (x, y)
-        )
-        assert x + WIDTH <= layout.width
-        assert y + HEIGHT <= layout.height
-    assert all(layout.boxes[required].x < layout.boxes[dependent].x for dependent, required, _ in found.edges)
-
-
-def test_an_empty_map_has_a_size() -> None:
-    assert lay_out(StackMap((), ())).boxes == ()

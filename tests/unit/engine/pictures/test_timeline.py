@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from orchestrator.cli.output.trace import trace_document
 from orchestrator.engine.pictures.timeline import (
-    Axis,
     Bar,
     Fold,
     critical_path,
@@ -47,17 +44,6 @@ def test_an_operation_in_progress_ends_last() -> None:
 def test_long_idle_times_are_folded() -> None:
     found = folds([(0, 1), (50, 60), (55, 61), (99, 100)], 0, 100)
     assert found == [Fold(1, 50), Fold(61, 99)]
-    axis = Axis(0, 100, found)
-    places = [axis.place(time) for time in (0, 1, 50, 61, 99, 100)]
-    assert places == sorted(places)
-    assert (places[0], places[-1]) == (0.0, 1.0)
-    assert places[2] - places[1] == pytest.approx(0.015)
-    assert places[3] - places[2] > 0.8
-    assert (axis.place(-5), axis.place(500)) == (0.0, 1.0)
-
-
-def test_an_axis_of_no_time_is_harmless() -> None:
-    assert 0.0 <= Axis(5, 5).place(5) <= 1.0
     assert folds([], 5, 5) == []
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.engine.pictures.groups import StackMap
-
 WIDTH: Final = 220
 HEIGHT: Final = 64
 COLUMN_GAP: Final = 48
@@ -34,10 +32,12 @@ class MapLayout:
     height: int
 
 
-def lay_out(picture: StackMap) -> MapLayout:
-    """Return the places of the groups of a map."""
-    columns = _columns(picture)
-    before, after = _neighbours(picture)
+def lay_out(levels: Sequence[int], edges: Sequence[tuple[int, int]]) -> MapLayout:
+    """Return the places of the groups of a map, given the first level of each group, and edges between their
+    positions: dependent, requirement.
+    """
+    columns = _columns(levels)
+    before, after = _neighbours(edges)
     place = {group: float(row) for column in columns for row, group in enumerate(column)}
     for number in range(PASSES):
         forward = number % 2 == 0
@@ -47,14 +47,14 @@ def lay_out(picture: StackMap) -> MapLayout:
             column.sort(key=lambda group: (weights[group], group))
             offset = (max(map(len, columns)) - len(column)) / 2
             place |= {group: offset + row for row, group in enumerate(column)}
-    return _placed(columns, len(picture.groups))
+    return _placed(columns, len(levels))
 
 
-def _columns(picture: StackMap) -> list[list[int]]:
+def _columns(levels: Sequence[int]) -> list[list[int]]:
     """Return the groups of each column: by first level, a crowded level in several columns."""
     by_level: dict[int, list[int]] = {}
-    for number, group in enumerate(picture.groups):
-        by_level.setdefault(group.key.first, []).append(number)
+    for group, first in enumerate(levels):
+        by_level.setdefault(first, []).append(group)
     columns = []
     for level in sorted(by_level):
         inside = by_level[level]
@@ -64,10 +64,10 @@ def _columns(picture: StackMap) -> list[list[int]]:
     return columns
 
 
-def _neighbours(picture: StackMap) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+def _neighbours(edges: Sequence[tuple[int, int]]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
     before: dict[int, list[int]] = {}
     after: dict[int, list[int]] = {}
-    for dependent, required, _ in picture.edges:
+    for dependent, required in edges:
         before.setdefault(dependent, []).append(required)
         after.setdefault(required, []).append(dependent)
     return before, after

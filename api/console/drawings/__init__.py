@@ -1,0 +1,1 @@
+"""Drawings of map and timeline: places, and texts that fit. Pure."""
