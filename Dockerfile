@@ -15,7 +15,8 @@ COPY orchestrator orchestrator
 COPY api api
 COPY tasks tasks
 COPY alembic alembic
-RUN /tools/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /wheels . \
+COPY packages/orchestrator-console packages/orchestrator-console
+RUN /tools/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /wheels . ./packages/orchestrator-console \
  && /opt/orchestrator/bin/pip install --quiet --no-deps /wheels/*.whl \
  && /opt/orchestrator/bin/pip uninstall --quiet --yes pip
 

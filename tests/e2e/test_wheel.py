@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import zipfile
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from tests.e2e.running import Up, environment, eventually, free_ports
 def test_it_carries_the_migrations_below_our_own_package(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "orchestrator/migrations/env.py" in names
-    assert any(name.startswith("orchestrator/migrations/versions/0001") for name in names)
+    assert "orchestrator/migrations/versions/0052_baseline.py" in names
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {
         "orchestrator",
         "api",
@@ -42,6 +43,10 @@ def test_it_runs_the_server_away_from_the_tree(
     command = (str(installed / "bin" / "orchestrator"),)
     up = start_up(Path("data"), command=command, cwd=tmp_path).wait_ready()
     assert httpx.get(f"{up.url}/healthcheck").text == "OK"
+    page = httpx.get(f"{up.url}/ui", follow_redirects=True).text
+    assert "<title>Overview" in page
+    for style in re.findall(r'href="([^"]+\.css)"', page):
+        assert httpx.get(f"{up.url}{style}").status_code == 200
     up.create("first")
     assert eventually(lambda: up.status("first") == "CREATE_COMPLETE")
     assert up.stop() == 0

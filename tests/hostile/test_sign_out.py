@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from werkzeug.test import TestResponse
 
-from api.console.session import COOKIE
 from api.streaming import session as streams
 from orchestrator.clients.keystone.password_token import issue
 from orchestrator.operations.maintenance.purge import Policy, count_purgeable, purge
 from orchestrator.security import ended_sessions
 from orchestrator.security.password_file import hash_password
 from orchestrator.security.tokens import create_token
+from orchestrator_console.session import COOKIE
 from simulated_openstack.cloud import SimulatedCloud
 from tests.integration.api_world import Client, World, project, world
 from tests.integration.console.console_world import Browser

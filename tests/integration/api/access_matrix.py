@@ -16,16 +16,16 @@ from typing import Any, Final
 import orjson
 from flask import Flask
 
-from api.console import authorization as pages
-from api.console import session
-from api.console.actions import BY_NAME
-from api.console.app import PUBLIC as PUBLIC_PAGES
 from api.request_steps import PUBLIC, UNVERSIONED
 from orchestrator.resources.ec2_signatures import signature_v2
 from orchestrator.security.key_pairs import create_key_pair
 from orchestrator.security.policy import TABLE
 from orchestrator.security.tokens import create_token, token_hash
 from orchestrator.store.tables.access import Access
+from orchestrator_console import authorization as pages
+from orchestrator_console import session
+from orchestrator_console.actions import BY_NAME
+from orchestrator_console.app import PUBLIC as PUBLIC_PAGES
 from tests.hostile.routes import quoted
 from tests.integration.api_world import Made, World
 from tests.openapi import KEPT
@@ -180,7 +180,7 @@ def console_pages(console: Flask, stack: Made) -> Iterator[Operation]:
                 used = {name: given[name] for name in rule.arguments}
                 public = rule.endpoint in PUBLIC_PAGES
                 named = public or rule.endpoint in pages.NAMES or rule.endpoint in pages.ACTIONS
-                assert named, f"{rule.endpoint} has no name: api/console/authorization.py"
+                assert named, f"{rule.endpoint} has no name: orchestrator_console/authorization.py"
                 name = "" if public else pages.name_of(rule.endpoint, action)
                 label = f"{method} /ui{rule.rule} {action}"
                 yield Operation(label, method, f"/ui{quoted(rule.rule, used)}", name, body={})

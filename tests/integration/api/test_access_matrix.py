@@ -7,9 +7,9 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from api.console.app import create_console
-from api.console.session import COOKIE
 from api.web_applications import WebHost
+from orchestrator_console.app import create_console
+from orchestrator_console.session import COOKIE
 from tests.integration.api.access_matrix import (
     CALLERS,
     FOREIGN,

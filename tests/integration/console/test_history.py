@@ -9,11 +9,11 @@ from html import unescape
 
 import pytest
 
-from api.console.views import history
 from orchestrator.operations.pictures import field as built
 from orchestrator.operations.pictures.history import COMPLETE, GONE, NO_EVENT, PLANNED, state_at
 from orchestrator.store.pictures.history import NO_STATE
 from orchestrator.store.tables.observation import ResourceVerdict, VerdictHistory
+from orchestrator_console.views import history
 from tests.integration.api_world import Client, Made, World, api, project, world  # noqa: F401 - fixtures
 from tests.integration.console.console_world import Browser, links, words
 from tests.integration.console.test_field import states

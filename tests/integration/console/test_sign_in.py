@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from api.console import session
-from api.console.session import COOKIE, Session
 from orchestrator.clients.keystone.password_token import issue
 from orchestrator.security.password_file import hash_password
 from orchestrator.security.tokens import create_token
+from orchestrator_console import session
+from orchestrator_console.session import COOKIE, Session
 from simulated_openstack.cloud import SimulatedCloud
 from tests.integration.api_world import Client, World, api, project, world  # noqa: F401 - fixtures
 from tests.integration.console.console_world import NAVIGATION, Browser, words

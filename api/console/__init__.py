@@ -1,7 +1,0 @@
-"""The web console below `/ui`: HTML pages over the API's own responses.
-
-The console has no access of its own. Each page calls routes of the API in the same process with the
-credentials of the session (`api_client.py`), so policy, masking, audit and rate limits are those of the API.
-It never queries the database. `mount.py` connects it with the API, `app.py` has the steps common to all
-requests, `views/` a module per group of pages. Read `adr/0001-console-over-the-api.md` first.
-"""
