@@ -9,7 +9,8 @@ import pytest
 
 from orchestrator.clients.openstack.networking.load_balancing import MEMBERS
 from orchestrator.errors import ProviderBusy, ProviderError, ProviderInUse, ProviderSilent
-from simulated_openstack.cloud import Delays, SimulatedCloud
+from simulated_openstack.cloud import SimulatedCloud
+from simulated_openstack.environment import Delays
 from tests.openstack.conftest import DIRECTORY
 from tests.openstack.driver import Driver, Resource
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from simulated_openstack.cloud import SimulatedCloud, delays_from
+from simulated_openstack.cloud import SimulatedCloud
+from simulated_openstack.environment import delays_from
 from simulated_openstack.storage import FileStorage
 
 

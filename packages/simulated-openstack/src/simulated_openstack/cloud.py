@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,8 +13,9 @@ from simulated_openstack import request_counts
 from simulated_openstack.aodh.service import Aodh
 from simulated_openstack.barbican.service import Barbican
 from simulated_openstack.cinder.service import Cinder
-from simulated_openstack.contents import REGION, ensure_contents, new_password
+from simulated_openstack.contents import REGION, Contents, ensure_contents, new_password
 from simulated_openstack.designate.service import Designate
+from simulated_openstack.environment import Delays, Environment
 from simulated_openstack.faults import ApiFault, Faults
 from simulated_openstack.glance.service import Glance
 from simulated_openstack.http import Request, Response
@@ -27,7 +27,7 @@ from simulated_openstack.octavia.service import Octavia
 from simulated_openstack.request_counts import RequestCounts
 from simulated_openstack.schedule import Schedule
 from simulated_openstack.server import LoopThread, Server
-from simulated_openstack.service import Caller, Service
+from simulated_openstack.service import Service
 from simulated_openstack.state import State
 from simulated_openstack.storage import Storage
 from simulated_openstack.swift.service import Swift
@@ -35,35 +35,8 @@ from simulated_openstack.web_pages import page_refusal
 
 LOG: Final = logging.getLogger(__name__)
 
-# Of `Delays`, in its order.
-TYPICAL: Final = (0.05, 3.0, 1.5, 1.0, 0.7, 0.7, 0.7, 0.5, 0.5, 2.0, 0.5, 0.5, 0.5)
 
-
-@dataclass(frozen=True)
-class Delays:
-    """Seconds that changes of state take, and that every request takes."""
-
-    request: float = 0.0
-    server_build: float = 0.0
-    server_action: float = 0.0
-    server_delete: float = 0.0
-    volume_create: float = 0.0
-    volume_action: float = 0.0
-    volume_delete: float = 0.0
-    image: float = 0.0
-    order: float = 0.0
-    load_balancer_create: float = 0.0
-    load_balancer_change: float = 0.0
-    dns: float = 0.0
-    execution: float = 0.0
-
-    @classmethod
-    def typical(cls, factor: float = 1.0) -> Delays:
-        """Return the delays of a small real cloud, times `factor`."""
-        return cls(*(factor * seconds for seconds in TYPICAL))
-
-
-class SimulatedCloud:
+class SimulatedCloud(Environment):
     """All services in one process. Handlers run in turn, in the event loop."""
 
     def __init__(
@@ -80,24 +53,22 @@ class SimulatedCloud:
         `password` is that of all its first users, by default a random one. With `orchestration_url`, the
         address of a Heat, the catalog has its services.
         """
-        self.delays = delays or Delays()
+        state = State(storage)
+        super().__init__(state, Schedule(state), Faults(faults_file), delays or Delays())
         self.password = password or new_password()
         self.orchestration_url = orchestration_url.rstrip("/")
-        self.state = State(storage)
-        self.faults = Faults(faults_file)
         self.requests = RequestCounts()
-        self.schedule = Schedule(self.state)
-        self.keystone = Keystone(self)
-        self.glance = Glance(self)
-        self.nova = Nova(self)
-        self.neutron = Neutron(self)
-        self.cinder = Cinder(self)
-        self.octavia = Octavia(self)
-        self.aodh = Aodh(self)
-        self.swift = Swift(self)
-        self.barbican = Barbican(self)
-        self.designate = Designate(self)
-        self.mistral = Mistral(self)
+        self.keystone = keystone = Keystone(self)
+        self.glance = Glance(self, keystone)
+        self.neutron = Neutron(self, keystone)
+        self.cinder = Cinder(self, keystone, self.glance)
+        self.nova = Nova(self, keystone, self.glance, self.neutron, self.cinder)
+        self.octavia = Octavia(self, keystone, self.neutron)
+        self.aodh = Aodh(self, keystone)
+        self.swift = Swift(self, keystone)
+        self.barbican = Barbican(self, keystone)
+        self.designate = Designate(self, keystone)
+        self.mistral = Mistral(self, keystone)
         compared = (self.keystone, self.glance, self.nova, self.neutron, self.cinder, self.octavia)
         # without a comparison with real services
         published = (self.aodh, self.swift, self.barbican, self.designate, self.mistral)
@@ -121,16 +92,22 @@ class SimulatedCloud:
             "OS_REGION_NAME": REGION,
         }
 
-    def caller(self, token: str) -> Caller | None:
-        """Return the caller of a token, None if the token is not valid."""
-        return self.keystone.tokens.caller(token)
-
     async def listen(self, first_port: int = 0) -> None:
         """Listen on a port for each service: `first_port` and the following ones, or free ports for 0."""
         for service in self.services.values():
             port = first_port + service.port_offset if first_port else 0
             service.port = await self._server.listen(service.name, port)
-        ensure_contents(self)
+        contents = Contents(
+            keystone=self.keystone,
+            glance=self.glance,
+            nova=self.nova,
+            neutron=self.neutron,
+            cinder=self.cinder,
+            services=self.services,
+            password=self.password,
+            orchestration_url=self.orchestration_url,
+        )
+        ensure_contents(contents)
         self.state.commit()
 
     async def close(self) -> None:
@@ -179,21 +156,6 @@ def running_cloud(first_port: int = 0, **options: Any) -> Iterator[SimulatedClou
     finally:
         thread.run(cloud.close())
         thread.stop()
-
-
-def delays_from(text: str) -> Delays:
-    """Return delays from `typical`, `none`, or a list such as `server_build=2,request=0.1`.
-
-    Raises:
-        ValueError: the text is none of these.
-    """
-    if text in {"none", "typical"}:
-        return Delays() if text == "none" else Delays.typical()
-    values = dict(part.split("=", 1) for part in text.split(","))
-    unknown = values.keys() - {item.name for item in fields(Delays)}
-    if unknown:
-        raise ValueError(f"unknown delay: {', '.join(sorted(unknown))}")
-    return Delays(**{name: float(value) for name, value in values.items()})
 
 
 def _cut(response: Response, share: float) -> Response:

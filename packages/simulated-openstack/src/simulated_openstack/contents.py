@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import replace
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
+from simulated_openstack.cinder.service import Cinder
+from simulated_openstack.glance.service import Glance
 from simulated_openstack.http import Request
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.keystone.entities import DEFAULT_DOMAIN
-from simulated_openstack.service import NOBODY, Call, new_id
-
-SimulatedCloud = Any  # its module imports this module
+from simulated_openstack.keystone.service import Keystone
+from simulated_openstack.neutron.service import Neutron
+from simulated_openstack.nova.service import Nova
+from simulated_openstack.service import NOBODY, Call, Service, new_id
 
 PASSWORD_BYTES: Final = 16
 REGION: Final = "RegionOne"
@@ -58,12 +62,26 @@ ACCOUNTS: Final = frozenset({"admin", "demo", "orchestrator", "heat_domain_admin
 SHARED_PASSWORDS: Final = {"demo": "simulated"}
 
 
+@dataclass
+class Contents:
+    """The services with first objects, and the values of those."""
+
+    keystone: Keystone
+    glance: Glance
+    nova: Nova
+    neutron: Neutron
+    cinder: Cinder
+    services: Mapping[str, Service]  # all, by name
+    password: str  # of the first users
+    orchestration_url: str  # "": without an orchestration service
+
+
 def new_password() -> str:
     """Return a random password of letters and digits."""
     return secrets.token_hex(PASSWORD_BYTES)
 
 
-def ensure_contents(cloud: SimulatedCloud) -> None:
+def ensure_contents(cloud: Contents) -> None:
     """Make the first objects, and let the catalog name the present ports."""
     keystone = cloud.keystone
     if keystone.domains.table.get(DEFAULT_DOMAIN) is None:
@@ -83,7 +101,7 @@ def ensure_contents(cloud: SimulatedCloud) -> None:
             _set_endpoints(cloud, name, kind, cloud.orchestration_url + path)
 
 
-def _set_endpoints(cloud: SimulatedCloud, name: str, kind: str, url: str) -> None:
+def _set_endpoints(cloud: Contents, name: str, kind: str, url: str) -> None:
     """Let the endpoints of a service have the present URL."""
     keystone = cloud.keystone
     own = keystone.services.named(name) or _service(cloud, name, kind)
@@ -92,7 +110,7 @@ def _set_endpoints(cloud: SimulatedCloud, name: str, kind: str, url: str) -> Non
         keystone.endpoints.table.save(endpoint)
 
 
-def _service(cloud: SimulatedCloud, name: str, kind: str) -> JsonObject:
+def _service(cloud: Contents, name: str, kind: str) -> JsonObject:
     """Add a service to the catalog: all of them in a new cloud, later versions add further ones."""
     service: JsonObject = cloud.keystone.services.create(
         {"name": name, "type": kind, "description": "simulated"}
@@ -103,7 +121,7 @@ def _service(cloud: SimulatedCloud, name: str, kind: str) -> JsonObject:
     return service
 
 
-def _users(cloud: SimulatedCloud) -> None:
+def _users(cloud: Contents) -> None:
     keystone = cloud.keystone
     keystone.domains.table.save(
         {
@@ -153,7 +171,7 @@ def _users(cloud: SimulatedCloud) -> None:
     cloud.cinder.quotas.set(projects["demo"], {"volumes": 1_000, "snapshots": 1_000, "gigabytes": 100_000})
 
 
-def _set_passwords(cloud: SimulatedCloud) -> None:
+def _set_passwords(cloud: Contents) -> None:
     """Let the first users have the present password, also in a cloud of an earlier installation."""
     users = cloud.keystone.users
     for user in list(users.table):
@@ -162,7 +180,7 @@ def _set_passwords(cloud: SimulatedCloud) -> None:
             users.table.save({**user, **passwords})
 
 
-def _networks(cloud: SimulatedCloud) -> None:
+def _networks(cloud: Contents) -> None:
     """An external and a private network, of the project `demo`."""
     external = {
         "name": "public",
@@ -174,7 +192,7 @@ def _networks(cloud: SimulatedCloud) -> None:
     _network(cloud, {"name": "private"}, {"cidr": "10.10.0.0/20"})
 
 
-def _network(cloud: SimulatedCloud, network: JsonObject, subnet: JsonObject) -> None:
+def _network(cloud: Contents, network: JsonObject, subnet: JsonObject) -> None:
     call = administrator(cloud)
     neutron = cloud.neutron
     row = neutron.networks.create(call, neutron.networks.checked(call, network, new=True))
@@ -182,14 +200,14 @@ def _network(cloud: SimulatedCloud, network: JsonObject, subnet: JsonObject) -> 
     neutron.subnets.create(call, neutron.subnets.checked(call, values, new=True))
 
 
-def administrator(cloud: SimulatedCloud) -> Call:
+def administrator(cloud: Contents) -> Call:
     """Return a call of an administrator in the project `demo`."""
     project = cloud.keystone.projects.named("demo")
     caller = replace(NOBODY, project_id=project["id"] if project else new_id(), roles=frozenset({"admin"}))
     return Call(Request("POST", "/"), caller, "")
 
 
-def _images(cloud: SimulatedCloud) -> None:
+def _images(cloud: Contents) -> None:
     """Two public images."""
     project = cloud.keystone.projects.named("demo")
     for name in ("cirros", "fedora"):

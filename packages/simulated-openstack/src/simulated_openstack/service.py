@@ -6,13 +6,12 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol
 from uuid import uuid4
 
+from simulated_openstack.environment import Environment
 from simulated_openstack.http import ApiError, Request, Response, Router
 from simulated_openstack.json_types import JsonMapping
-
-SimulatedCloud = Any  # its module imports this module
 
 LABEL: Final = "simulated"  # in every version document
 NO_PAGE: Final = (
@@ -57,6 +56,17 @@ class Call:
         return self.request.json
 
 
+class Identity(Protocol):
+    """The service that issues tokens."""
+
+    @property
+    def base(self) -> str:
+        """Its URL."""
+
+    def caller_of(self, token: str) -> Caller | None:
+        """Return the caller of a token, None if the token is not valid."""
+
+
 class Service:
     """A service: its routes and the form of its errors."""
 
@@ -64,9 +74,9 @@ class Service:
     port_offset: ClassVar[int]  # from the first port, as in the real control plane
     public_paths: ClassVar[frozenset[str]] = frozenset({"/"})  # no token required
 
-    def __init__(self, cloud: SimulatedCloud) -> None:
-        """Start without routes."""
-        self.cloud, self.router = cloud, Router()
+    def __init__(self, cloud: Environment, identity: Identity) -> None:
+        """Start without routes; `identity` knows the callers."""
+        self.cloud, self.identity, self.router = cloud, identity, Router()
         self.port = 0
 
     @property
@@ -118,9 +128,9 @@ class Service:
             ApiError: 401, there is no valid token.
         """
         token = request.headers.get("x-auth-token")
-        caller: Caller | None = None if token is None else self.cloud.caller(token)
+        caller = None if token is None else self.identity.caller_of(token)
         if caller is None:
-            header = {"WWW-Authenticate": f'Keystone uri="{self.cloud.keystone.base}"'}
+            header = {"WWW-Authenticate": f'Keystone uri="{self.identity.base}"'}
             raise ApiError(401, UNAUTHENTICATED, "Unauthorized", header)
         return caller
 

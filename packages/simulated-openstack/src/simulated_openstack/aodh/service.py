@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from simulated_openstack.aodh.alarms import Alarms
+from simulated_openstack.environment import Environment
 from simulated_openstack.http import ApiError, Response
-from simulated_openstack.service import LABEL, Call, Service
-
-SimulatedCloud = Any  # its module imports this module
+from simulated_openstack.service import LABEL, Call, Identity, Service
 
 
 class Aodh(Service):
@@ -17,9 +16,9 @@ class Aodh(Service):
     name: ClassVar[str] = "aodh"
     port_offset: ClassVar[int] = 7
 
-    def __init__(self, cloud: SimulatedCloud) -> None:
+    def __init__(self, cloud: Environment, identity: Identity) -> None:
         """Add all routes."""
-        super().__init__(cloud)
+        super().__init__(cloud, identity)
         self.router.add("GET", "/", self._versions)
         self.alarms = Alarms(self)
 

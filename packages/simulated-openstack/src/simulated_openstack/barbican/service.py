@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from simulated_openstack.barbican.containers import Containers
 from simulated_openstack.barbican.orders import Orders
 from simulated_openstack.barbican.secrets import Secrets
+from simulated_openstack.environment import Environment
 from simulated_openstack.http import REASONS, ApiError, Response
-from simulated_openstack.service import LABEL, Call, Service
-
-SimulatedCloud = Any  # its module imports this module
+from simulated_openstack.service import LABEL, Call, Identity, Service
 
 
 class Barbican(Service):
@@ -19,9 +18,9 @@ class Barbican(Service):
     name: ClassVar[str] = "barbican"
     port_offset: ClassVar[int] = 9
 
-    def __init__(self, cloud: SimulatedCloud) -> None:
+    def __init__(self, cloud: Environment, identity: Identity) -> None:
         """Add all routes."""
-        super().__init__(cloud)
+        super().__init__(cloud, identity)
         self.router.add("GET", "/", self._versions)
         self.secrets = Secrets(self)
         self.containers = Containers(self)

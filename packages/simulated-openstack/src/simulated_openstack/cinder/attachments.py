@@ -46,7 +46,7 @@ class Attachments:
         return [row for row in rows if call.caller.is_admin or row["project_id"] == project]
 
     def _require_unknown(self, volume_id: str, server_id: str) -> None:
-        server = self.cinder.cloud.nova.servers.table.get(server_id)
+        server = self.cinder.cloud.state.table("nova.server").get(server_id)  # nova comes after cinder
         if server is not None and any(item["id"] == volume_id for item in server["volumes"]):
             raise ApiError(409, REFUSED.format(server_id))
 

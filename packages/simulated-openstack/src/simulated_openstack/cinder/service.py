@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from simulated_openstack.cinder.actions import VolumeActions
 from simulated_openstack.cinder.attachments import Attachments
@@ -14,11 +14,12 @@ from simulated_openstack.cinder.snapshots import Snapshots
 from simulated_openstack.cinder.transfers import Transfers
 from simulated_openstack.cinder.types import Types
 from simulated_openstack.cinder.volumes import Volumes
+from simulated_openstack.environment import Environment
+from simulated_openstack.glance.service import Glance
 from simulated_openstack.http import ApiError, Request, Response
 from simulated_openstack.json_types import JsonObject
+from simulated_openstack.keystone.service import Keystone
 from simulated_openstack.service import LABEL, NO_PAGE, Call, Service
-
-SimulatedCloud = Any  # its module imports this module
 
 LATEST: Final = (3, 71)
 KINDS: Final = {
@@ -61,9 +62,10 @@ class Cinder(Service):
     port_offset: ClassVar[int] = 5
     public_paths: ClassVar[frozenset[str]] = frozenset({"/"})
 
-    def __init__(self, cloud: SimulatedCloud) -> None:
+    def __init__(self, cloud: Environment, keystone: Keystone, glance: Glance) -> None:
         """Add all routes."""
-        super().__init__(cloud)
+        super().__init__(cloud, keystone)
+        self.keystone, self.glance = keystone, glance
         add = self.router.add
         add("GET", "/", self._versions)
         add("GET", "/v3", self._versions)
@@ -87,11 +89,7 @@ class Cinder(Service):
     def answer(self, request: Request) -> Response:
         """Handle a request; paths may begin with the project."""
         parts = request.path.split("/")
-        if (
-            len(parts) > 3
-            and parts[1] == "v3"
-            and self.cloud.keystone.projects.table.get(parts[2]) is not None
-        ):
+        if len(parts) > 3 and parts[1] == "v3" and self.keystone.projects.table.get(parts[2]) is not None:
             query = request.target.partition("?")[2]
             target = "/".join(["", "v3", *parts[3:]]) + (f"?{query}" if query else "")
             request = Request(request.method, target, request.headers, request.content, request.id)

@@ -288,10 +288,10 @@ class Volumes:
     def _image_metadata(self, call: Call, image_id: str | None) -> JsonObject | None:
         if not image_id:
             return None
-        image = self.cinder.cloud.glance.images.table.get(image_id)
+        image = self.cinder.glance.images.table.get(image_id)
         if image is None:
             raise ApiError(400, "Invalid image identifier or unable to access requested image.")
-        self.cinder.cloud.glance.images.visible(call, image_id)
+        self.cinder.glance.images.visible(call, image_id)
         names = ("checksum", "container_format", "disk_format", "min_disk", "min_ram", "size")
         extra = {key: str(value) for key, value in image.items() if key.startswith("owner_specified")}
         shown = {name: str(image[name]) for name in names}

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from simulated_openstack.environment import Environment
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.service import precise_timestamp
 from simulated_openstack.state import Table
-
-SimulatedCloud = Any  # its module imports this module
 
 
 class Changes:
     """Pending changes of the rows of a table. The fault of the same name as the kind lets them fail."""
 
-    def __init__(self, cloud: SimulatedCloud, kind: str, table: Table) -> None:
+    def __init__(self, cloud: Environment, kind: str, table: Table) -> None:
         """Register the change."""
         self.cloud, self.kind, self.table = cloud, kind, table
         cloud.schedule.register(f"designate.{kind}", self._done)

@@ -6,10 +6,9 @@ from typing import Any, ClassVar
 
 from simulated_openstack.designate.recordsets import RecordSets
 from simulated_openstack.designate.zones import Zones
+from simulated_openstack.environment import Environment
 from simulated_openstack.http import ApiError, Response
-from simulated_openstack.service import LABEL, Call, Service
-
-SimulatedCloud = Any  # its module imports this module
+from simulated_openstack.service import LABEL, Call, Identity, Service
 
 SCHEMA: str = "Provided object does not match schema"
 
@@ -20,9 +19,9 @@ class Designate(Service):
     name: ClassVar[str] = "designate"
     port_offset: ClassVar[int] = 10
 
-    def __init__(self, cloud: SimulatedCloud) -> None:
+    def __init__(self, cloud: Environment, identity: Identity) -> None:
         """Add all routes."""
-        super().__init__(cloud)
+        super().__init__(cloud, identity)
         self.router.add("GET", "/", self._versions)
         self.zones = Zones(self)
         self.recordsets = RecordSets(self)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import html
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
+from simulated_openstack.environment import Environment
 from simulated_openstack.glance.images import CONFLICT, METHODS, Images
 from simulated_openstack.http import REASONS, ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import LABEL, Call, Service
-
-SimulatedCloud = Any  # its module imports this module
+from simulated_openstack.service import LABEL, Call, Identity, Service
 
 UNVERIFIED: Final = (
     "This server could not verify that you are authorized to access the document you requested. Either you"
@@ -36,9 +35,9 @@ class Glance(Service):
     port_offset: ClassVar[int] = 2
     public_paths: ClassVar[frozenset[str]] = frozenset({"/", "/versions"})
 
-    def __init__(self, cloud: SimulatedCloud) -> None:
+    def __init__(self, cloud: Environment, identity: Identity) -> None:
         """Add all routes."""
-        super().__init__(cloud)
+        super().__init__(cloud, identity)
         add = self.router.add
         add("GET", "/", self._versions)
         add("GET", "/versions", self._versions)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from simulated_openstack.environment import Environment
 from simulated_openstack.http import Request, Response
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.keystone.assignments import Assignments
@@ -13,8 +14,6 @@ from simulated_openstack.keystone.entities import Domains, Groups, Projects, Rol
 from simulated_openstack.keystone.tokens import Tokens
 from simulated_openstack.service import LABEL, NOBODY, Call, Caller, Service
 
-SimulatedCloud = Any  # its module imports this module
-
 
 class Keystone(Service):
     """Identity: tokens, users, projects, roles, trusts, the catalog."""
@@ -23,9 +22,9 @@ class Keystone(Service):
     port_offset: ClassVar[int] = 0
     public_paths: ClassVar[frozenset[str]] = frozenset({"/", "/v3"})
 
-    def __init__(self, cloud: SimulatedCloud) -> None:
+    def __init__(self, cloud: Environment) -> None:
         """Add all routes."""
-        super().__init__(cloud)
+        super().__init__(cloud, self)
         self.router.add("GET", "/", self._versions)
         self.router.add("GET", "/v3", self._version)
         self.domains = Domains(self)
@@ -43,6 +42,10 @@ class Keystone(Service):
     def link(self, path: str) -> str:
         """Return the URL of a path of the API."""
         return f"{self.base}/v3{path}"
+
+    def caller_of(self, token: str) -> Caller | None:
+        """Return the caller of a token, None if the token is not valid."""
+        return self.tokens.caller(token)
 
     def caller(self, request: Request) -> Caller:
         """Return the caller; a request for a token has none."""

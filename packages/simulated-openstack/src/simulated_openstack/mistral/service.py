@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from simulated_openstack.environment import Environment
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.mistral.cron_triggers import CronTriggers
 from simulated_openstack.mistral.executions import Executions
 from simulated_openstack.mistral.workflows import Workflows
-from simulated_openstack.service import LABEL, Call, Service
-
-SimulatedCloud = Any  # its module imports this module
+from simulated_openstack.service import LABEL, Call, Identity, Service
 
 
 class Mistral(Service):
@@ -19,9 +18,9 @@ class Mistral(Service):
     name: ClassVar[str] = "mistral"
     port_offset: ClassVar[int] = 11
 
-    def __init__(self, cloud: SimulatedCloud) -> None:
+    def __init__(self, cloud: Environment, identity: Identity) -> None:
         """Add all routes."""
-        super().__init__(cloud)
+        super().__init__(cloud, identity)
         self.router.add("GET", "/", self._versions)
         self.workflows = Workflows(self)
         self.executions = Executions(self)

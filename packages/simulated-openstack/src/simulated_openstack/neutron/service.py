@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from simulated_openstack.environment import Environment
 from simulated_openstack.http import ApiError, Request, Response
 from simulated_openstack.neutron.floating_ips import FloatingIps
 from simulated_openstack.neutron.networks import Networks
@@ -16,9 +17,7 @@ from simulated_openstack.neutron.segments import MeteringLabelRules, MeteringLab
 from simulated_openstack.neutron.sharing import AddressScopes, RbacPolicies, SubnetPools
 from simulated_openstack.neutron.subnets import Subnets
 from simulated_openstack.neutron.trunks import Trunks
-from simulated_openstack.service import LABEL, Call, Caller, Service
-
-SimulatedCloud = Any  # its module imports this module
+from simulated_openstack.service import LABEL, Call, Caller, Identity, Service
 
 EXTENSIONS = (
     *(
@@ -74,9 +73,9 @@ class Neutron(Service):
     name: ClassVar[str] = "neutron"
     port_offset: ClassVar[int] = 4
 
-    def __init__(self, cloud: SimulatedCloud) -> None:
+    def __init__(self, cloud: Environment, identity: Identity) -> None:
         """Add all routes."""
-        super().__init__(cloud)
+        super().__init__(cloud, identity)
         add = self.router.add
         add("GET", "/", self._versions)
         add("GET", "/v2.0", self._version)

@@ -131,7 +131,7 @@ class Actions:
     def rebuild(self, call: Call, row: JsonObject, body: Any) -> Response:
         """Rebuild a server from an image."""
         try:
-            image = self.nova.cloud.glance.images.visible(call, body.get("imageRef", ""))
+            image = self.nova.glance.images.visible(call, body.get("imageRef", ""))
         except ApiError as error:
             raise ApiError(400, "Cannot find image for rebuild") from error
         self.require_state(row, "rebuild", ("active", "stopped", "error"))
@@ -182,7 +182,7 @@ class Actions:
         values = {"name": body.get("name"), "disk_format": "raw", "container_format": "bare"}
         extra = {"visibility": "private", "image_type": "snapshot", "instance_uuid": row["id"]}
         metadata = {key: str(value) for key, value in (body.get("metadata") or {}).items()}
-        images = self.nova.cloud.glance.images
+        images = self.nova.glance.images
         image = images.create(row["project_id"], {**metadata, **values, **extra})
         image["status"] = "importing"
         images.table.save(image)
@@ -190,7 +190,7 @@ class Actions:
         self._begin(row, "image_snapshot", {})
         if call.version >= (2, 45):
             return Response(202, {"image_id": image["id"]})
-        location = f"{self.nova.cloud.glance.base}/v2/images/{image['id']}"
+        location = f"{self.nova.glance.base}/v2/images/{image['id']}"
         return Response(202, None, {"Location": location})
 
     def reset_state(self, call: Call, row: JsonObject, body: Any) -> Response:
@@ -269,12 +269,12 @@ class Actions:
 
     def _group(self, call: Call, name: str) -> JsonObject:
         project = call.caller.project_id
-        for group in self.nova.cloud.neutron.security_groups.table.where("project_id", project):
+        for group in self.nova.neutron.security_groups.table.where("project_id", project):
             if name in (group["id"], group["name"]):
                 found: JsonObject = group
                 return found
         raise ApiError(404, f"Security group {name} is not found for project {project}")
 
     def _set_groups(self, port: JsonObject, ids: list[str]) -> None:
-        ports = self.nova.cloud.neutron.ports
+        ports = self.nova.neutron.ports
         ports.touch(ports.apply(port, {"security_groups": ids}))

@@ -39,7 +39,7 @@ class Attachments:
         row = self.nova.servers.visible(call, id_)
         given = (call.body or {}).get("volumeAttachment") or {}
         volume_id = given.get("volumeId", "")
-        cinder = self.nova.cloud.cinder
+        cinder = self.nova.cinder
         volume = cinder.volumes.visible(call, volume_id)
         self.nova.actions.require_state(row, "attach_volume", ATTACHABLE)
         if any(item["id"] == volume_id for item in row["volumes"]):
@@ -85,7 +85,7 @@ class Attachments:
         row = self.nova.servers.visible(call, id_)
         self._item(row, volume_id)
         self.nova.actions.require_state(row, "detach_volume", ATTACHABLE)
-        volume = self.nova.cloud.cinder.volumes.found(volume_id)
+        volume = self.nova.cinder.volumes.found(volume_id)
         if volume["status"] != "in-use":
             raise ApiError(
                 400,
@@ -94,7 +94,7 @@ class Attachments:
                 f" 'attached' to detach. Currently: status: '{volume['status']}'.",
             )
         volume["status"] = "detaching"
-        self.nova.cloud.cinder.volumes.touch(volume)
+        self.nova.cinder.volumes.touch(volume)
         self.nova.servers.record(call, row, "detach_volume")
         self.nova.servers.table.save(row)
         seconds = self.nova.cloud.delays.volume_action
@@ -109,7 +109,7 @@ class Attachments:
         raise ApiError(404, f"Instance {row['id']} is not attached to volume {volume_id}")
 
     def _view(self, call: Call, row: JsonObject, item: JsonObject) -> JsonObject:
-        volume = self.nova.cloud.cinder.volumes.table.get(item["id"]) or {"attachments": []}
+        volume = self.nova.cinder.volumes.table.get(item["id"]) or {"attachments": []}
         view = {"serverId": row["id"], "volumeId": item["id"], "device": item["device"]}
         if call.version >= (2, 70):
             view["tag"] = item["tag"]
@@ -122,25 +122,25 @@ class Attachments:
 
     def _attached(self, id_: str, volume_id: str, error: str | None) -> None:
         row = self.nova.servers.table.get(id_)
-        volume = self.nova.cloud.cinder.volumes.table.get(volume_id)
+        volume = self.nova.cinder.volumes.table.get(volume_id)
         item = next((item for item in row["volumes"] if item["id"] == volume_id), None) if row else None
         if volume is None:
             return
         if row is None or item is None or error:
             volume["status"] = "available"
-            self.nova.cloud.cinder.volumes.touch(volume)
+            self.nova.cinder.volumes.touch(volume)
             if row is not None:
                 self.nova.servers.mark_failed(row, "attach_volume")
                 row["volumes"] = [entry for entry in row["volumes"] if entry["id"] != volume_id]
                 self.nova.servers.touch(row)
             return
-        self.nova.cloud.cinder.actions.end_attach(volume, id_, item["device"], precise_timestamp())
+        self.nova.cinder.actions.end_attach(volume, id_, item["device"], precise_timestamp())
 
     def _detached(self, id_: str, volume_id: str) -> None:
         row = self.nova.servers.table.get(id_)
         if row is not None:
             row["volumes"] = [item for item in row["volumes"] if item["id"] != volume_id]
             self.nova.servers.touch(row)
-        volume = self.nova.cloud.cinder.volumes.table.get(volume_id)
+        volume = self.nova.cinder.volumes.table.get(volume_id)
         if volume is not None:
-            self.nova.cloud.cinder.actions.end_detach(volume, id_)
+            self.nova.cinder.actions.end_detach(volume, id_)

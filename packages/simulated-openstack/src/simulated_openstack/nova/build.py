@@ -61,8 +61,8 @@ class Build:
         self.nova.servers.record(call, row, "create")
         self.nova.servers.table.save(row)
         for id_ in row["port_ids"]:
-            port = self.nova.cloud.neutron.ports.found(id_)
-            self.nova.cloud.neutron.ports.apply(port, {"device_id": row["id"]})
+            port = self.nova.neutron.ports.found(id_)
+            self.nova.neutron.ports.apply(port, {"device_id": row["id"]})
         self._begin(row)
         groups = [{"name": item["name"]} for item in given.get("security_groups") or [{"name": "default"}]]
         view = {
@@ -126,7 +126,7 @@ class Build:
             if not disks and not given.get("block_device_mapping"):
                 raise ApiError(400, "Missing imageRef attribute")
             return ""
-        images = self.nova.cloud.glance.images
+        images = self.nova.glance.images
         try:
             image = images.visible(call, image_id.rsplit("/", 1)[-1])
         except ApiError as error:
@@ -137,7 +137,7 @@ class Build:
 
     def _groups(self, call: Call, given: JsonObject) -> list[str]:
         """Return the ids of the security groups, given by name or id."""
-        table = self.nova.cloud.neutron.security_groups
+        table = self.nova.neutron.security_groups
         own = table.table.where("project_id", call.caller.project_id)
         ids = []
         for item in given.get("security_groups") or ():
@@ -157,7 +157,7 @@ class Build:
     def _networks(self, call: Call, given: JsonObject) -> list[JsonObject]:
         """Return the networks to connect: each a port, or a network with an address."""
         wanted = given.get("networks")
-        neutron = self.nova.cloud.neutron
+        neutron = self.nova.neutron
         if wanted == "none":
             return []
         if wanted in (None, "auto", []):
@@ -181,7 +181,7 @@ class Build:
         return items
 
     def _port(self, call: Call, id_: str) -> str:
-        ports = self.nova.cloud.neutron.ports
+        ports = self.nova.neutron.ports
         port = ports.table.get(id_)
         if port is None or not ports.is_visible(call, port):
             raise ApiError(400, f"Port id {id_} could not be found.")
@@ -191,7 +191,7 @@ class Build:
 
     def _volumes(self, call: Call, disks: list[JsonObject]) -> list[JsonObject]:
         """Return the existing volumes to attach; they are reserved."""
-        cinder = self.nova.cloud.cinder
+        cinder = self.nova.cinder
         attached = []
         for disk in disks:
             if disk.get("source_type") != "volume":
@@ -239,7 +239,7 @@ class Build:
 
     def _connect(self, row: JsonObject) -> None:
         """Bind the ports of a server, and make those that the request left to nova."""
-        neutron = self.nova.cloud.neutron
+        neutron = self.nova.neutron
         ids = []
         for item in row["networks"]:
             if "port" in item:
@@ -261,7 +261,7 @@ class Build:
 
     def _add_disks(self, row: JsonObject) -> None:
         """Attach the volumes, and make those that are made from images or empty."""
-        cinder = self.nova.cloud.cinder
+        cinder = self.nova.cinder
         for disk in row.pop("disks", []):
             volume = cinder.volumes.make(row, disk)
             entry = {"id": volume["id"], "device": disk.get("device_name"), "tag": disk.get("tag")}

@@ -33,11 +33,11 @@ class Interfaces:
     def bind(self, row: JsonObject, port: JsonObject) -> None:
         """Bind a port to the host of a server."""
         values = {"device_id": row["id"], "device_owner": f"compute:{row['zone']}", "binding:host_id": HOST}
-        self.nova.cloud.neutron.ports.apply(port, values)
+        self.nova.neutron.ports.apply(port, values)
 
     def release(self, row: JsonObject, port: JsonObject) -> None:
         """Free a port; ports that nova made are deleted."""
-        ports = self.nova.cloud.neutron.ports
+        ports = self.nova.neutron.ports
         row["port_ids"] = [id_ for id_ in row["port_ids"] if id_ != port["id"]]
         if port["id"] in row["own_ports"]:
             row["own_ports"].remove(port["id"])
@@ -57,7 +57,7 @@ class Interfaces:
         self.nova.actions.require_state(row, "attach_interface", ("active", "paused", "stopped"))
         self.nova.servers.record(call, row, "attach_interface")
         given = (call.body or {}).get("interfaceAttachment") or {}
-        ports = self.nova.cloud.neutron.ports
+        ports = self.nova.neutron.ports
         if given.get("port_id"):
             port = ports.table.get(given["port_id"])
             if port is None:
@@ -82,14 +82,14 @@ class Interfaces:
         then: a rule of `api` takes the answer away.
         """
         values = {"device_id": row["id"], "device_owner": f"compute:{row['zone']}"}
-        self.nova.cloud.neutron.ports.apply(port, values)
+        self.nova.neutron.ports.apply(port, values)
         event = ("interface.attached", row["id"], port["id"], fault.error)
         self.nova.cloud.schedule.after(fault.delay, *event)
 
     def show(self, call: Call, id_: str, port_id: str) -> Response:
         """Show a port of a server."""
         row = self.nova.servers.visible(call, id_)
-        port = self.nova.cloud.neutron.ports.table.get(port_id)
+        port = self.nova.neutron.ports.table.get(port_id)
         if port is None:
             raise ApiError(404, f"Port id {port_id} could not be found.")
         if port_id not in row["port_ids"]:
@@ -109,7 +109,7 @@ class Interfaces:
     def security_groups(self, call: Call, id_: str) -> Response:
         """List the security groups of a server's ports."""
         row = self.nova.servers.visible(call, id_)
-        groups = self.nova.cloud.neutron.security_groups
+        groups = self.nova.neutron.security_groups
         ids = dict.fromkeys(g for port in self.nova.servers.ports(row) for g in port["security_groups"])
         views = [
             {
@@ -123,11 +123,11 @@ class Interfaces:
         return Response(200, {"security_groups": views})
 
     def _ingress(self, group_id: str) -> list[JsonObject]:
-        rules = self.nova.cloud.neutron.security_group_rules.of_group(group_id)
+        rules = self.nova.neutron.security_group_rules.of_group(group_id)
         return [rule for rule in rules if rule["direction"] == "ingress"]
 
     def _rule(self, rule: JsonObject) -> JsonObject:
-        remote = self.nova.cloud.neutron.security_groups.table.get(rule["remote_group_id"] or "")
+        remote = self.nova.neutron.security_groups.table.get(rule["remote_group_id"] or "")
         group = {"name": remote["name"], "tenant_id": remote["project_id"]} if remote else {}
         return {
             "id": rule["id"],
@@ -140,7 +140,7 @@ class Interfaces:
         }
 
     def _new_port(self, call: Call, row: JsonObject, given: JsonObject) -> JsonObject:
-        neutron = self.nova.cloud.neutron
+        neutron = self.nova.neutron
         network = neutron.networks.table.get(given.get("net_id") or "")
         if network is None or not neutron.networks.is_visible(call, network):
             raise ApiError(404, f"Network {given.get('net_id')} could not be found.")
@@ -156,7 +156,7 @@ class Interfaces:
 
     def _attached(self, id_: str, port_id: str, error: str | None) -> None:
         row = self.nova.servers.table.get(id_)
-        port = self.nova.cloud.neutron.ports.table.get(port_id)
+        port = self.nova.neutron.ports.table.get(port_id)
         if row is None or port is None or port_id not in row["port_ids"]:
             return
         if error:
@@ -168,7 +168,7 @@ class Interfaces:
 
     def _detached(self, id_: str, port_id: str) -> None:
         row = self.nova.servers.table.get(id_)
-        port = self.nova.cloud.neutron.ports.table.get(port_id)
+        port = self.nova.neutron.ports.table.get(port_id)
         if row is None:
             return
         if port is not None and port_id in row["port_ids"]:

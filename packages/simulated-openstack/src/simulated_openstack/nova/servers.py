@@ -60,13 +60,13 @@ class Servers:
 
     def ports(self, row: JsonObject) -> list[JsonObject]:
         """Return the ports of a server, in their order."""
-        ports = self.nova.cloud.neutron.ports.table
+        ports = self.nova.neutron.ports.table
         found = [port for id_ in row["port_ids"] if (port := ports.get(id_)) is not None]
         return [port for port in found if port["device_id"] == row["id"]]
 
     def volumes(self, row: JsonObject) -> list[JsonObject]:
         """Return the volumes of a server."""
-        volumes = self.nova.cloud.cinder.volumes.table
+        volumes = self.nova.cinder.volumes.table
         return [volume for item in row["volumes"] if (volume := volumes.get(item["id"])) is not None]
 
     def view(self, call: Call, row: JsonObject) -> JsonObject:
@@ -207,15 +207,15 @@ class Servers:
 
     def _detach_volumes(self, row: JsonObject) -> None:
         for item, volume in zip(list(row["volumes"]), self.volumes(row), strict=False):
-            self.nova.cloud.cinder.actions.end_detach(volume, row["id"])
+            self.nova.cinder.actions.end_detach(volume, row["id"])
             if item["delete_on_termination"]:
-                self.nova.cloud.cinder.volumes.remove(volume)
+                self.nova.cinder.volumes.remove(volume)
 
     def _purged(self, id_: str) -> None:
         self.table.remove(id_)
 
     def _ports_freed(self, id_: str, port_ids: list[str]) -> None:
-        ports = self.nova.cloud.neutron.ports
+        ports = self.nova.neutron.ports
         for port_id in port_ids:
             port = ports.table.get(port_id)
             if port is not None and port["device_id"] == id_:

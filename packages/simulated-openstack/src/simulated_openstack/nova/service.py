@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
+from simulated_openstack.cinder.service import Cinder
+from simulated_openstack.environment import Environment
+from simulated_openstack.glance.service import Glance
 from simulated_openstack.http import ApiError, Request, Response
 from simulated_openstack.json_types import JsonObject
+from simulated_openstack.neutron.service import Neutron
 from simulated_openstack.nova.actions import Actions
 from simulated_openstack.nova.aggregates import Aggregates
 from simulated_openstack.nova.attachments import Attachments
@@ -17,9 +21,8 @@ from simulated_openstack.nova.labels import Labels
 from simulated_openstack.nova.quotas import Quotas
 from simulated_openstack.nova.servers import Servers
 from simulated_openstack.nova.usage import Usage
-from simulated_openstack.service import LABEL, NO_PAGE, Call, Service
+from simulated_openstack.service import LABEL, NO_PAGE, Call, Identity, Service
 
-SimulatedCloud = Any  # its module imports this module
 LATEST: Final = (2, 104)
 KINDS: Final = {
     400: "badRequest",
@@ -38,9 +41,12 @@ class Nova(Service):
     port_offset: ClassVar[int] = 3
     public_paths: ClassVar[frozenset[str]] = frozenset({"/", "/v2.1"})
 
-    def __init__(self, cloud: SimulatedCloud) -> None:
+    def __init__(
+        self, cloud: Environment, identity: Identity, glance: Glance, neutron: Neutron, cinder: Cinder
+    ) -> None:
         """Add all routes."""
-        super().__init__(cloud)
+        super().__init__(cloud, identity)
+        self.glance, self.neutron, self.cinder = glance, neutron, cinder
         self.router.add("GET", "/", self._versions)
         self.router.add("GET", "/v2.1", self._version)
         self.router.add("GET", "/v2.1/extensions", self._extensions)

@@ -136,7 +136,7 @@ def _flavor(call: Call, row: JsonObject) -> JsonObject:
 
 
 def _addresses(nova: Any, row: JsonObject) -> JsonObject:
-    neutron = nova.cloud.neutron
+    neutron = nova.neutron
     found: JsonObject = {}
     for port in nova.servers.ports(row) if row["vm_state"] not in {"building", "deleted"} else ():
         network = neutron.networks.table.get(port["network_id"]) or {"name": port["network_id"]}
@@ -162,7 +162,7 @@ def _volumes(call: Call, row: JsonObject) -> list[JsonObject]:
 
 def _groups(nova: Any, row: JsonObject) -> list[str]:
     """Return the names of the security groups of the ports."""
-    table = nova.cloud.neutron.security_groups.table
+    table = nova.neutron.security_groups.table
     ports = nova.servers.ports(row) if row["vm_state"] not in {"building", "deleted"} else []
     ids = dict.fromkeys(id_ for port in ports for id_ in port["security_groups"])
     return [group["name"] for id_ in ids if (group := table.get(id_)) is not None]

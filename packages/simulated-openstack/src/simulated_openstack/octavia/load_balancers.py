@@ -92,7 +92,7 @@ class LoadBalancers(Part):
 
     def discard(self, row: JsonObject) -> None:
         """Remove a load balancer and its port."""
-        ports = self.octavia.cloud.neutron.ports
+        ports = self.octavia.neutron.ports
         port = ports.table.get(row["vip_port_id"])
         if port is not None and row["_owns_port"]:
             ports.discard(port)
@@ -132,7 +132,7 @@ class LoadBalancers(Part):
 
     def _subnet(self, values: JsonObject) -> JsonObject:
         """Return the subnet of the virtual address."""
-        neutron = self.octavia.cloud.neutron
+        neutron = self.octavia.neutron
         subnet_id = values["vip_subnet_id"]
         if values["vip_port_id"]:
             port = neutron.ports.table.get(values["vip_port_id"])
@@ -153,7 +153,7 @@ class LoadBalancers(Part):
 
     def _set_port(self, row: JsonObject) -> None:
         """Create the port of the virtual address, or take the given one."""
-        neutron = self.octavia.cloud.neutron
+        neutron = self.octavia.neutron
         port = neutron.ports.table.get(row["vip_port_id"] or "")
         if port is None:
             fixed = {"subnet_id": row["vip_subnet_id"]}

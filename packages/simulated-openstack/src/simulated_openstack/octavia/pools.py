@@ -192,7 +192,7 @@ class Members(Part):
         pool = self._pool(call, parents["pool_id"])
         address, port = values["address"], values["protocol_port"]
         _require_address(address)
-        if values["subnet_id"] and self.octavia.cloud.neutron.subnets.table.get(values["subnet_id"]) is None:
+        if values["subnet_id"] and self.octavia.neutron.subnets.table.get(values["subnet_id"]) is None:
             raise ApiError(400, f"Subnet {values['subnet_id']} not found.")
         if any((row["address"], row["protocol_port"]) == (address, port) for row in self.of_pool(pool["id"])):
             text = f"using ip {address} on protocol_port {port}"

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
+from simulated_openstack.environment import Environment
 from simulated_openstack.http import ApiError, Request, Response
 from simulated_openstack.json_types import JsonObject
+from simulated_openstack.neutron.service import Neutron
 from simulated_openstack.octavia.catalog import FlavorProfiles, Flavors, Quotas, ZoneProfiles, Zones
 from simulated_openstack.octavia.family import PARENT, ROOT
 from simulated_openstack.octavia.listeners import Listeners, Policies, Rules
 from simulated_openstack.octavia.load_balancers import PROVIDERS, LoadBalancers
 from simulated_openstack.octavia.pools import Members, Monitors, Pools
 from simulated_openstack.octavia.provisioning import Part, Provisioning
-from simulated_openstack.service import LABEL, Call, Service
-
-SimulatedCloud = Any  # its module imports this module
+from simulated_openstack.service import LABEL, Call, Identity, Service
 
 ALIAS: Final = "/v2.0"
 NEWEST: Final = 29  # minor version
@@ -27,9 +27,10 @@ class Octavia(Service):
     name: ClassVar[str] = "octavia"
     port_offset: ClassVar[int] = 6
 
-    def __init__(self, cloud: SimulatedCloud) -> None:
+    def __init__(self, cloud: Environment, identity: Identity, neutron: Neutron) -> None:
         """Add all routes."""
-        super().__init__(cloud)
+        super().__init__(cloud, identity)
+        self.neutron = neutron
         add = self.router.add
         add("GET", "/", self._versions)
         add("GET", "/v2", self._name)

@@ -6,15 +6,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
+from simulated_openstack.environment import Environment
 from simulated_openstack.http import REASONS, ApiError, Request, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import LABEL, Call, Service, precise_timestamp
+from simulated_openstack.service import LABEL, Call, Identity, Service, precise_timestamp
 from simulated_openstack.state import Table
 from simulated_openstack.swift.temporary_urls import check_signature, is_temporary
-
-SimulatedCloud = Any  # its module imports this module
 
 MAX_LISTED: Final = 10_000
 MAX_NAME: Final = 256  # bytes of the name of a container
@@ -31,9 +30,9 @@ class Swift(Service):
     port_offset: ClassVar[int] = 8
     public_paths: ClassVar[frozenset[str]] = frozenset({"/", "/info"})
 
-    def __init__(self, cloud: SimulatedCloud) -> None:
+    def __init__(self, cloud: Environment, identity: Identity) -> None:
         """Start without containers."""
-        super().__init__(cloud)
+        super().__init__(cloud, identity)
         self.accounts: Table = cloud.state.table("swift.account")
         self.containers: Table = cloud.state.table("swift.container", "account")
         self.objects: Table = cloud.state.table("swift.object", "container")
