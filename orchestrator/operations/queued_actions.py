@@ -6,13 +6,18 @@ once. A newer operation of the stack postpones it.
 
 from __future__ import annotations
 
+from typing import Final
+
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator import metrics
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import ActionInProgress, Conflict
 from orchestrator.logs import logger
+from orchestrator.operations.runtime.maintenance_job import Maintenance, MaintenanceJob
 from orchestrator.store import snapshots
+from orchestrator.store.connections.damaged_rows import apart
 from orchestrator.store.traversals import children, queued_actions, traversals
 
 log = logger()
@@ -76,3 +81,16 @@ def _start(db: Connection[TupleRow], stack_id: int, action: str) -> traversals.S
     if queued is None or ground is None:  # the snapshot was purged
         return None
     return snapshots.begin(db, stack_id, ground, queued.name, queued.uuid)[1]
+
+
+def start_at_rest(tools: Maintenance) -> list[CheckMessage]:
+    """Start or drop the queued actions of all stacks at rest."""
+    messages: list[CheckMessage] = []
+    for stack_id in queued_actions.stacks_at_rest(tools.db):
+        metrics.count_recovered("queued_action", 1)
+        with apart("stack", stack_id=stack_id):
+            messages += start_or_drop(tools.db, stack_id)
+    return messages
+
+
+AT_REST: Final = MaintenanceJob("queued_actions", start_at_rest, queued_actions.HAS_QUEUED)

@@ -153,6 +153,7 @@ SELECT c.id, c.name, c.action, c.status, c.status_reason FROM stack c
 WHERE c.parent_resource_id = %(resource_id)s AND c.deleted_at IS NULL
 """
 
+HAS_DUE: Final = "EXISTS (SELECT 1 FROM observation WHERE due_at <= now())"
 DUE = """
 WITH o AS MATERIALIZED (
     SELECT resource_id FROM observation WHERE due_at <= now()
@@ -165,6 +166,7 @@ SELECT sent.resource_id, coalesce(r.name, ''), root.uuid::text
 FROM sent JOIN stack s ON s.id = sent.stack_id JOIN stack root ON root.id = s.root_id
 LEFT JOIN resource r ON r.id = sent.resource_id
 """
+HAS_DUE_PASSES: Final = "EXISTS (SELECT 1 FROM observation_pass WHERE due_at <= now())"
 DUE_PASSES = """
 SELECT stack_id FROM observation_pass WHERE due_at <= now() ORDER BY due_at LIMIT %(limit)s
 """

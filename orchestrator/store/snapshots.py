@@ -10,7 +10,7 @@ import datetime as dt
 import uuid as uuid_
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -67,6 +67,7 @@ WHERE x.stack_id = %(stack_id)s AND x.action = 'DELETE' AND NOT s.retain ORDER B
 # A claim for deletion lasts a minute, for a handful of provider calls; after a crash another worker
 # continues. While an operation of the stack may still be creating a resource snapshot, the rows may be
 # incomplete.
+HAS_DUE: Final = "EXISTS (SELECT 1 FROM snapshot WHERE due_at <= now())"
 CLAIM = """
 WITH due AS MATERIALIZED (
     SELECT id FROM snapshot WHERE due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol
 
 from psycopg.pq import TransactionStatus
 
-from orchestrator.engine.messages import CheckMessage
-from orchestrator.operations.maintenance.sweep import Sweep
+from orchestrator.operations.maintenance import stack_ends
+from orchestrator.operations.maintenance.jobs import maintenance_jobs
 from orchestrator.operations.runtime.dispatch_window import Windows
 from orchestrator.operations.runtime.lease_keeper import HeldLeases, Leases
+from orchestrator.operations.runtime.maintenance_job import MaintenanceJob
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import PreparedConnection
 
@@ -79,14 +80,10 @@ class TimelessWindows(Windows):
         return root.may_have_more and root.since >= root.each
 
 
-class TimelessSweep(Sweep):
-    """A sweep that counts no progress, and audits when nothing should be left to put right: never."""
-
-    def _count(self, db: Any) -> None: ...
-
-    def _repair(self, db: Any) -> list[CheckMessage]:
-        self._repaired_at = -math.inf
-        return super()._repair(db)
-
-    def _audit(self, db: Any) -> list[CheckMessage]:
-        return []
+def timeless_jobs() -> Sequence[MaintenanceJob]:
+    """Return the jobs of a sweep that counts no progress, never audits, and repairs at once."""
+    return [
+        replace(job, every=0.0)
+        for job in maintenance_jobs()
+        if job.due is not None and job is not stack_ends.COUNTED
+    ]

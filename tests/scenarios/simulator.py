@@ -34,7 +34,7 @@ from tests.scenarios.fake_cloud import Crash
 from tests.scenarios.faults import CALM, Faults
 from tests.scenarios.named_things import named_types
 from tests.scenarios.provider import Provider
-from tests.scenarios.simulated import HeldByTheTest, SimulatedDatabase, TimelessSweep, TimelessWindows
+from tests.scenarios.simulated import HeldByTheTest, SimulatedDatabase, TimelessWindows, timeless_jobs
 from tests.scenarios.thing_order import dependents, required
 from tests.scenarios.warm_database import plan_once
 from tests.scenarios.world import HOUR, World
@@ -121,7 +121,7 @@ class Simulator(World):
         self.dice, self.messages = random.Random(seed), []
         for worker in self.workers:
             worker.engine = self.memory(worker.database)
-            worker.sweep._followed = set()
+            worker.sweep.jobs = timeless_jobs()
 
     def reset_order(self, seed: int) -> None:
         """Go on in another order."""
@@ -136,7 +136,7 @@ class Simulator(World):
 
     def worker(self) -> Worker:
         database = self.open(self.settings.database_url.get_secret_value())  # type: ignore[union-attr]
-        sweep = TimelessSweep(database, self.settings, self.types, self.cipher)
+        sweep = Sweep(database, self.settings, self.types, self.cipher, jobs=timeless_jobs())
         return Worker(database, self.memory(database), sweep)
 
     def memory(self, database: Database) -> WorkerContext:

@@ -217,6 +217,10 @@ class World:
         self.messages += self.sweep.run()
         return bool(self.messages)
 
+    def audit_soon(self) -> None:
+        """Have the next sweep run every job whose interval is not over."""
+        self.sweep.last_runs = dict.fromkeys(self.sweep.last_runs, -math.inf)
+
     def retry(self, times: int = 1) -> None:
         """Make waiting nodes due `times` times, then deliver the remaining messages."""
         for _ in range(times):

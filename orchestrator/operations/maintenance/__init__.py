@@ -1,4 +1,5 @@
 """Background work: sweep, orphans, purge, heartbeats, key rotation.
 
-`sweep.py` finds expired leases and overdue nodes, and re-enqueues them.
+`sweep.py` runs the jobs of `jobs.py` in its turn. A new capability declares a `MaintenanceJob`
+(`operations/runtime/maintenance_job.py`) and adds it to `jobs.py`.
 """

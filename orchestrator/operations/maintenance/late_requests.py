@@ -16,18 +16,20 @@ from typing import Final, NamedTuple
 
 from orchestrator import metrics
 from orchestrator.engine.check.visit import ResourceVisit
-from orchestrator.engine.messages import CheckMessage
+from orchestrator.engine.messages import CheckMessage, ObservationMessage
 from orchestrator.engine.observation.judgement import Evidence, judge, without_accepted
 from orchestrator.engine.observation.policies import accepts
 from orchestrator.engine.observation.repairs import Mark, action_for, corrected, obstacle
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
+from orchestrator.operations.maintenance.node_messages import MAX_ROWS
 from orchestrator.operations.observation.faults import is_in_group, observed_fault
 from orchestrator.operations.observation.findings import evidence_of, full_context, recorded_values
 from orchestrator.operations.observation.healing import busy
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context.state import load_state
 from orchestrator.operations.runtime.circuit_breaker import GuardedType
+from orchestrator.operations.runtime.maintenance_job import Maintenance, MaintenanceJob
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.store.connections.damaged_rows import DAMAGED, damage
 from orchestrator.store.maintenance import late_requests as store
@@ -233,3 +235,11 @@ def _log(root_id: int, names: Sequence[str]) -> None:
     metrics.count_repair("started", len(names))
     log.warning("late_requests_corrected", stack_id=root_id, resources=names[:MAX_NAMES])
     log.info("audit", action="stacks:repair", automatic=True, stack_id=root_id, resources=len(names))
+
+
+def enqueue_due(tools: Maintenance) -> Sequence[ObservationMessage]:
+    """Return messages for the resources that are to be observed."""
+    return store.due(tools.db, tools.settings.re_enqueue_seconds, MAX_ROWS)
+
+
+DUE: Final = MaintenanceJob("late_requests", enqueue_due, store.HAS_DUE, exclusive=True)

@@ -7,12 +7,21 @@ each object but one of several that `find` returned.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator.engine.messages import Message
 from orchestrator.logs import logger
+from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.maintenance.orphan_access import OrphanAccess
+from orchestrator.operations.maintenance.orphan_searches import search_orphans
+from orchestrator.operations.runtime.maintenance_job import AUDIT_SECONDS, Maintenance, MaintenanceJob
+from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.resources.stack_context import StackLocation
 from orchestrator.store import circuit_breakers
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.maintenance import orphans as store
@@ -79,3 +88,21 @@ def _deleted(
     resource_type.delete(ctx, physical_id)
     store.mark_requested(db, row.id)
     return resource_type.observe(ctx, physical_id)
+
+
+def remove_orphans(tools: Maintenance) -> Sequence[Message]:
+    """Search for objects of interrupted creates, and delete objects without an owner."""
+    access = OrphanAccess(
+        tools.types,
+        tools.settings,
+        software=lambda project_id: DeploymentStore(
+            tools.connection, tools.database, tools.cipher, tools.settings, StackLocation(project_id)
+        ),
+        cloud=lambda root_id: cloud_of_stack(tools.connection, tools.cipher, tools.settings, root_id),
+    )
+    search_orphans(tools.db, access)
+    delete_orphans(tools.db, access)
+    return ()
+
+
+ORPHANS: Final = MaintenanceJob("orphans", remove_orphans, every=AUDIT_SECONDS)

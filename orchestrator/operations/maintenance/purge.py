@@ -12,15 +12,19 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.config import DAY, Settings
+from orchestrator.engine.messages import Message
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.logs import logger
+from orchestrator.operations.runtime.maintenance_job import AUDIT_SECONDS, Maintenance, MaintenanceJob
+from orchestrator.store import circuit_breakers
 from orchestrator.store.connections.database import try_lock
 from orchestrator.store.maintenance import purge as purging
 
@@ -207,3 +211,12 @@ class IncrementalPurge:
 
     def _rest(self) -> None:
         self._pass, self._begin_at = None, time.monotonic() + self.pass_seconds
+
+
+def purge_breakers(tools: Maintenance) -> Sequence[Message]:
+    """Delete the rows of services that have answered for a while."""
+    circuit_breakers.purge(tools.db)
+    return ()
+
+
+BREAKERS: Final = MaintenanceJob("circuit_breakers", purge_breakers, every=AUDIT_SECONDS)

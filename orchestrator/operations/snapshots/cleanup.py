@@ -8,18 +8,21 @@ and retried with a growing delay.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
+from typing import Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
+from orchestrator.engine.messages import Message
 from orchestrator.errors import Misconfigured, NotSupported, ProviderError
 from orchestrator.logs import logger
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_stack
 from orchestrator.operations.resource_context.operation import with_provider_access
+from orchestrator.operations.runtime.maintenance_job import Maintenance, MaintenanceJob
 from orchestrator.operations.snapshots.restored_template import CHILD
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.nested_type import NestedType
@@ -136,3 +139,12 @@ def _refusal(
         log.exception("snapshot_delete_failed", resource=copy.name)
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+def continue_deletions(tools: Maintenance) -> Sequence[Message]:
+    """Continue deleting snapshots within the time budget."""
+    delete_pending_snapshots(tools.db, tools.types, tools.cipher, tools.settings)
+    return ()
+
+
+PENDING: Final = MaintenanceJob("snapshots", continue_deletions, snapshots.HAS_DUE)

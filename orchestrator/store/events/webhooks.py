@@ -99,7 +99,8 @@ UPDATE webhook SET state = 'active', tries = 0, failing_since = NULL, last_error
 WHERE project_id = %(project_id)s AND uuid = %(uuid)s AND state <> 'off' RETURNING id
 """
 
-ANY_ACTIVE: Final = "SELECT EXISTS (SELECT 1 FROM webhook WHERE state = 'active')"
+HAS_ACTIVE: Final = "EXISTS (SELECT 1 FROM webhook WHERE state = 'active')"
+ANY_ACTIVE: Final = f"SELECT {HAS_ACTIVE}"
 OLDEST_OPEN_TRANSACTION: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text"
 MARK_ALL_DUE: Final = (
     "UPDATE webhook SET has_new_events = true, due_at = coalesce(due_at, now()) WHERE state = 'active'"

@@ -34,6 +34,7 @@ ORDER BY o.id
 ON CONFLICT (resource_id) DO UPDATE SET lost_at = excluded.lost_at, until = greatest(l.until, excluded.until),
     due_at = least(l.due_at, excluded.due_at), pauses = l.pauses OR excluded.pauses
 """
+HAS_DUE: Final = "EXISTS (SELECT 1 FROM late_request WHERE due_at <= now())"
 DUE: Final = """
 WITH l AS MATERIALIZED (
     SELECT resource_id FROM late_request WHERE due_at <= now()

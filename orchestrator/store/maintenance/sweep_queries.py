@@ -8,7 +8,7 @@ never waits for a check, nor a check for a sweep.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -25,6 +25,13 @@ FOLLOWED = """
     s.action_started_at + make_interval(days => 1, mins => coalesce(s.timeout_mins, 60)::int) > now()
     AND EXISTS (SELECT 1 FROM resource r WHERE r.id = {0}.resource_id AND r.op IS NOT NULL)"""
 RUNNING = f"(s.traversal = o.traversal AND (s.status = 'IN_PROGRESS' OR {FOLLOWED.format('o')}))"
+
+HAS_DUE: Final = """(EXISTS (SELECT 1 FROM graph_node WHERE state = 'waiting' AND due_at <= now())
+    OR EXISTS (SELECT 1 FROM graph_node WHERE state = 'checking' AND leased_until < now()))"""
+HAS_QUEUED: Final = "EXISTS (SELECT 1 FROM graph_node WHERE state = 'queued')"
+HAS_ENDING: Final = """EXISTS (SELECT 1 FROM stack WHERE status = 'IN_PROGRESS'
+    AND (keep_going OR halted_traversal = traversal OR action_started_at
+        < now() - make_interval(secs => coalesce(timeout_mins * 60.0, %(timeout)s)::float8)))"""
 
 # Each statement first selects its rows through a dedicated index, in the order of that index, and only then
 # joins the stack: in a free join the planner may walk all nodes of a large stack in progress. Nodes of ended

@@ -67,6 +67,7 @@ WITH g AS (DELETE FROM observation_group WHERE project_id = %(project_id)s AND k
 DELETE FROM observation_notice WHERE project_id = %(project_id)s
 """
 
+HAS_DUE: Final = "EXISTS (SELECT 1 FROM observation_group WHERE due_at <= now())"
 DUE = """
 WITH g AS MATERIALIZED (
     SELECT id FROM observation_group

@@ -111,6 +111,7 @@ class RepairRow:
 
 IS_FAULT: Final = f"""v.confirmed AND v.unknown_since IS NULL AND {check_in("v.verdict", DRIFTED)}
     AND {CURRENT}"""
+HAS_FAULTS: Final = "(EXISTS (SELECT 1 FROM repair) OR EXISTS (SELECT 1 FROM resource_verdict))"
 DUE: Final = f"""
 SELECT v.id, v.project_id, v.stack_id, v.root_id, v.group_id, v.resource_id, v.name, v.type, v.physical_id,
     v.verdict, v.reason, v.differences, r.action AS resource_action, r.status AS resource_status,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from psycopg import Connection, errors
 from psycopg.rows import TupleRow
@@ -165,6 +165,7 @@ UNION ALL SELECT 'send', id, traversal, queue, label FROM woken
 """
 
 # The message was lost or postponed: send it again, with growing delays for signals that were never tried.
+HAS_DUE: Final = "EXISTS (SELECT 1 FROM signal WHERE due_at <= now())"
 DUE = """
 WITH o AS MATERIALIZED (
     SELECT id FROM signal WHERE due_at <= now() ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED

@@ -34,6 +34,7 @@ IDLE_FACTOR: Final = 50  # times the duration of a count
 # Stacks in progress without a recent count, and those that have ended since. Of the small stacks in a tree
 # only the root is counted, or the sweep would count all day. Nothing is due while the last counts exceed
 # their budget.
+DUE_VALUES: Final = {"factor": IDLE_FACTOR, "every": EVERY_SECONDS, "few": MAX_COUNTED_NODES}
 DUE: Final = """
 WITH open AS MATERIALIZED (SELECT p.stack_id, p.counted_at, p.seconds FROM progress p WHERE NOT p.final)
 SELECT s.id, s.traversal, s.status <> 'IN_PROGRESS'
@@ -48,6 +49,7 @@ WHERE NOT EXISTS (
         OR o.counted_at < now() - make_interval(secs => %(every)s))
 ORDER BY o.counted_at NULLS FIRST LIMIT %(limit)s
 """
+HAS_DUE: Final = f"EXISTS ({DUE % {**DUE_VALUES, 'limit': 1}})"
 
 # The last count of each stack and, unless that is final, large or was slow, the present numbers of its tree:
 # the nodes of the stack and of the nested stacks whose action began within its action. A revision of a group
@@ -220,12 +222,7 @@ def _in_batches(rows: Sequence[_Row]) -> tuple[GroupRollout, Counter[str]]:
 
 def due(db: Connection[TupleRow], limit: int = 100) -> list[tuple[int, int, bool]]:
     """Return the stacks to count now: stack, traversal, and whether it has ended."""
-    return [(row[0], row[1], row[2]) for row in db.execute(DUE, due_values(limit)).fetchall()]
-
-
-def due_values(limit: int = 1) -> Mapping[str, object]:
-    """Return the values of the statement DUE."""
-    return {"factor": IDLE_FACTOR, "every": EVERY_SECONDS, "limit": limit, "few": MAX_COUNTED_NODES}
+    return [(row[0], row[1], row[2]) for row in db.execute(DUE, {**DUE_VALUES, "limit": limit}).fetchall()]
 
 
 def count(db: Connection[TupleRow], stack_id: int, traversal: int, *, final: bool) -> None:

@@ -7,7 +7,7 @@ the stack's state, which clients use to detect the start and the end of an actio
 from __future__ import annotations
 
 import uuid as uuid_
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -46,6 +46,7 @@ WITH s AS (
 # again (docs/internals/protocol.md rule 12).
 _IS_AT_REST = """s.queued_action IS NOT NULL AND s.status <> 'IN_PROGRESS' AND s.deleted_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM stack p WHERE p.id = s.owner_id AND p.status = 'IN_PROGRESS')"""
+HAS_QUEUED: Final = "EXISTS (SELECT 1 FROM stack WHERE queued_action IS NOT NULL)"
 LOCK_AT_REST = f"""
 SELECT s.queued_action, s.action, s.status FROM stack s WHERE s.id = %(stack_id)s AND {_IS_AT_REST} FOR UPDATE
 """

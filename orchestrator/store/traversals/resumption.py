@@ -31,6 +31,7 @@ WHERE s.id = %(stack_id)s AND s.traversal = %(traversal)s AND s.owner_id IS NULL
 RETURNING true
 """
 # Visits to operations that are still open probe the service. Without such a visit the continuation does.
+HAS_DUE: Final = "EXISTS (SELECT 1 FROM stack WHERE resume_at <= now())"
 DUE = """
 WITH probed AS MATERIALIZED (
     SELECT d.id, EXISTS (

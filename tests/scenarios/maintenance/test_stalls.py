@@ -21,9 +21,9 @@ def audit(world: World) -> None:
     """Let half a minute pass, and sweep with the audit."""
     world.elapse(60, "action")
     world.messages.clear()
-    world.sweep._audited_at = -1e9
+    world.audit_soon()
     world.messages += world.sweep.run()
-    world.sweep._audited_at = -1e9
+    world.audit_soon()
 
 
 def chain(world: World) -> str:

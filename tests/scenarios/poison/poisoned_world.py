@@ -20,6 +20,7 @@ from orchestrator.engine.messages import RoundMessage
 from orchestrator.operations.context import Body
 from orchestrator.operations.events import webhooks
 from orchestrator.operations.events.webhook_delivery import WebhookSender
+from orchestrator.operations.maintenance.jobs import maintenance_jobs
 from orchestrator.operations.observation.healing import repair_due_faults
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.resources.registry import Registry
@@ -321,7 +322,7 @@ class PoisonedWorld(World):
         self.shelf.objects = deepcopy(self.kept_objects)
         self.messages.clear()
         self.engine = self.new_engine()
-        self.sweep._followed = set()
+        self.sweep.jobs = maintenance_jobs()
 
     def poison(self, case: Case) -> int:
         """Give the victim's rows a value; return the number of rows, except those with a constraint."""

@@ -381,7 +381,7 @@ def test_a_stack_that_nothing_would_ever_move_again_is_put_right(world: World):
     world.deliver_all()
     assert unfinished(world) == [("b", "blocked"), ("finish", "blocked")]
     world.elapse(60, "action")
-    world.sweep._audited_at -= 3600
+    world.audit_soon()
     world.deliver_all()
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"

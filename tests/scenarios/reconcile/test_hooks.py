@@ -169,7 +169,7 @@ def test_a_paused_stack_is_not_taken_for_stalled_and_nothing_rings_for_it(world)
     world.create("s", chain("own"), environment=hooked(a="pre-create"))
     world.deliver_all()
     world.elapse(600, "action")
-    world.sweep._audited_at = -1000.0
+    world.audit_soon()
     world.sweep_once()
     assert world.messages == []
     with world.database.connect() as db:

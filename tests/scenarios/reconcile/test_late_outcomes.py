@@ -71,7 +71,7 @@ def test_a_thing_adopted_under_a_lost_lease_is_not_deleted_as_an_orphan(world: W
     world.delete("s")
     world.deliver_all()
     assert world.state(uuid) == "DELETE_COMPLETE"
-    world.sweep._audited_at = float("-inf")
+    world.audit_soon()
     world.sweep_once()
     assert list(cloud.things) == ["theirs"]
 

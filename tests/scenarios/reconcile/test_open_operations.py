@@ -10,7 +10,7 @@ from tests.scenarios.world import World
 
 def audit(world: World) -> None:
     """Let it be time for the next audit, and everything come to rest after it."""
-    world.sweep._audited_at = float("-inf")
+    world.audit_soon()
     world.sweep_once()
     world.deliver_all()
 

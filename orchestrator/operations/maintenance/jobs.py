@@ -1,0 +1,39 @@
+"""The maintenance jobs, in the order in which a sweep runs them. Each capability has its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.operations import queued_actions
+from orchestrator.operations.events import webhook_wake_up
+from orchestrator.operations.maintenance import late_requests, node_messages, orphans, purge, stack_ends
+from orchestrator.operations.observation import maintenance as observation
+from orchestrator.operations.runtime.maintenance_job import MaintenanceJob
+from orchestrator.operations.signals import maintenance as signals
+from orchestrator.operations.snapshots import cleanup
+
+
+def maintenance_jobs() -> Sequence[MaintenanceJob]:
+    """Return the jobs of a new sweep."""
+    return (
+        node_messages.DUE,
+        signals.DUE,
+        observation.GROUPS,
+        observation.OBSERVATIONS,
+        late_requests.DUE,
+        node_messages.QUEUED,
+        webhook_wake_up.new_job(),
+        stack_ends.OVERDUE,
+        stack_ends.RESUMED,
+        stack_ends.failing_stacks(),
+        queued_actions.AT_REST,
+        cleanup.PENDING,
+        node_messages.SUPERSEDED,
+        purge.BREAKERS,
+        observation.DISCOVERIES,
+        stack_ends.STALLED,
+        orphans.ORPHANS,
+        observation.PASSES,
+        observation.REPAIRS,
+        stack_ends.COUNTED,
+    )
