@@ -7,13 +7,12 @@ logged and the message dropped: the lease expires, and the sweep re-enqueues the
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from orchestrator import metrics
 from orchestrator.logs import logger
-from orchestrator.operations.reconcile.check import check_nodes
-from orchestrator.operations.reconcile.checked_node import CheckedNode
-from orchestrator.operations.runtime.lease_keeper import new_lease
+from orchestrator.operations.reconcile.check import Attempt, check_external, check_of
 from orchestrator.store.connections.database import UNREACHABLE
 from tasks import task_events
 from tasks.app import app, engine
@@ -23,7 +22,6 @@ from tasks.publisher import OBSERVE_QUEUE, TASK
 
 log = logger()
 
-EXTERNAL = ("provider", OBSERVE_QUEUE)  # queues of types whose state is a provider's
 
 # Seconds before each try; a broken connection is replaced at once, a restarting database needs longer.
 PAUSES = (0.0, 0.2, 1.0, 2.0)
@@ -43,26 +41,18 @@ def check(self: Any, node_ids: list[int], traversal: int) -> str | None:
     Raises:
         ResourceFailed: a resource failed. Everything is committed and published by then.
     """
-    lease = new_lease()
-    checked: list[CheckedNode] = []
+    attempt = Attempt()
     with execution(self.request) as running:
-        for tried, pause in enumerate(PAUSES):
+        visit = check_external if running.queue == OBSERVE_QUEUE else check_of(running.queue)
+        for pause in PAUSES:
             try:
-                running.messages = check_nodes(
-                    engine(),
-                    node_ids,
-                    traversal,
-                    durable=running.queue in EXTERNAL,
-                    bulk=running.queue == "bulk",
-                    lease=lease,
-                    again=tried > 0,
-                    checked=checked,
-                )
+                running.messages = visit(engine(), node_ids, traversal, attempt)
                 break
             except UNREACHABLE as error:
+                attempt = replace(attempt, repeats=True)
                 log.warning("database_unreachable", nodes=node_ids, error=str(error))
                 time.sleep(pause)
         else:
             return None  # the sweep re-enqueues the nodes
     metrics.observe_check(running.queue if running.queue in QUEUES else metrics.OTHER, running.seconds)
-    return task_events.summary(checked)
+    return task_events.summary(attempt.checked)

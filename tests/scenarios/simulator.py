@@ -25,7 +25,7 @@ from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.observation.healing import repair_due_faults
 from orchestrator.operations.observation.observe import observe_resource
 from orchestrator.operations.observation.rounds import observe_group
-from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.check import check_of
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.resources.base import Context
 from orchestrator.store.connections.database import Database
@@ -217,10 +217,8 @@ class Simulator(World):
             elif isinstance(message, RoundMessage):
                 rings = self._observe_group(worker, message.group_id)
             else:
-                durable, bulk = message.queue == "provider", message.queue == "bulk"
-                rings = check_nodes(
-                    worker.engine, [message.node_id], message.traversal, durable=durable, bulk=bulk
-                )
+                check = check_of(message.queue)
+                rings = check(worker.engine, [message.node_id], message.traversal, None)
             if self.faults.lose and self.dice.random() < self.faults.lose / 2:
                 return  # it died before it could send them
             self.messages += rings

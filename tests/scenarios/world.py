@@ -23,7 +23,7 @@ from orchestrator.operations.maintenance.sweep import Sweep
 from orchestrator.operations.observation.observe import observe_resource
 from orchestrator.operations.observation.rounds import observe_group
 from orchestrator.operations.outputs.outputs import resolve_outputs
-from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.check import check_of
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.signals import accept, health_marks
 from orchestrator.operations.signals.process import process_signals
@@ -188,10 +188,7 @@ class World:
         if isinstance(message, RoundMessage):
             observe_group(self.engine, message.group_id)
             return
-        durable, bulk = message.queue == "provider", message.queue == "bulk"
-        self.messages += check_nodes(
-            self.engine, [message.node_id], message.traversal, durable=durable, bulk=bulk
-        )
+        self.messages += check_of(message.queue)(self.engine, [message.node_id], message.traversal, None)
 
     def deliver_all(
         self, *, shuffle: bool = False, repeat: float = 0.0, lose: float = 0.0, limit: int = 4_000

@@ -8,8 +8,13 @@ returned, to be sent after the commit.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TypeVar
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
 
 from orchestrator.clients.only_lists import Together
 from orchestrator.engine.check.visit import ResourceVisit, Visit
@@ -30,123 +35,159 @@ from orchestrator.store.planning import small_plans
 T = TypeVar("T")
 
 
-def check_nodes(
-    engine: WorkerContext,
-    ids: Sequence[int],
-    traversal: int,
-    *,
-    durable: bool,
-    bulk: bool = False,
-    lease: int | None = None,
-    again: bool = False,
-    checked: list[CheckedNode] | None = None,
-) -> list[CheckMessage]:
-    """Advance nodes of a traversal as far as possible now; return the messages to send.
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A call for nodes, which repeats an earlier call that the database interrupted, or none."""
 
-    `durable` is for external types: their commits are on disk before the next step
-    (docs/internals/protocol.md rule 5); several nodes of them are answered by a list that they share, and
-    released for tasks of their own otherwise (adr/0022). `bulk` nodes have no resource: they plan, join and
-    finish. `again` repeats a call that the database interrupted, with its `lease`: the claimed resources are
-    continued. A summary of each visit is appended to `checked`.
+    lease: int = field(default_factory=new_lease)
+    checked: list[CheckedNode] = field(default_factory=list)  # receives a summary of each visit
+    repeats: bool = False  # the resources that were claimed under the lease are continued
+
+
+def check_local(
+    engine: WorkerContext, ids: Sequence[int], traversal: int, attempt: Attempt | None = None
+) -> list[CheckMessage]:
+    """Advance nodes of local types as far as possible now; return the messages to send. The statement that
+    writes an outcome takes the node (adr/0001); the rest is checked under a lease.
 
     Raises:
         UNREACHABLE: the database is away, or has interrupted this call.
     """
-    lease = new_lease() if lease is None else lease
-    checked = [] if checked is None else checked
-    messages: list[CheckMessage] = []
-    engine.quarantine.refresh(engine.database.check_connection(durable=durable))
+    with _beginning(engine, durable=False):
+        return _check_local(engine, ids, traversal, attempt or Attempt())
+
+
+def check_bulk(
+    engine: WorkerContext, ids: Sequence[int], traversal: int, attempt: Attempt | None = None
+) -> list[CheckMessage]:
+    """The same for nodes without a resource, which plan, join and finish. The first plan of a stack is read
+    together with the content that it plans.
+
+    Raises:
+        UNREACHABLE: as `check_local`.
+    """
+    attempt = attempt or Attempt()
+    with _beginning(engine, durable=False) as db:
+        planned = small_plans.read_plan_node(db, ids[0]) if traversal == 1 and len(ids) == 1 else None
+        if planned is None:
+            return _check_local(engine, ids, traversal, attempt)
+        visit, inputs = planned
+        return _check_visits(engine, ids, traversal, attempt, [visit], plan_inputs=inputs)
+
+
+def check_external(
+    engine: WorkerContext, ids: Sequence[int], traversal: int, attempt: Attempt | None = None
+) -> list[CheckMessage]:
+    """The same for nodes of external types: their commits are on disk before the next step
+    (docs/internals/protocol.md rule 5). Several nodes are answered by a list that they share, and released
+    for tasks of their own otherwise (adr/0022).
+
+    Raises:
+        UNREACHABLE: as `check_local`.
+    """
+    with _beginning(engine, durable=True):
+        return _check_with_lease(engine, ids, traversal, attempt or Attempt(), share_lists=True)
+
+
+Check = Callable[[WorkerContext, Sequence[int], int, Attempt | None], list[CheckMessage]]
+
+
+def check_of(queue: str) -> Check:
+    """Return the function for the nodes of a queue; the planner writes the queue of a node."""
+    match queue:
+        case "provider":
+            return check_external
+        case "bulk":
+            return check_bulk
+        case _:
+            return check_local
+
+
+@contextmanager
+def _beginning(engine: WorkerContext, *, durable: bool) -> Iterator[Connection[TupleRow]]:
+    """Learn of the quarantined work; yield the connection. The log names no node afterwards."""
+    db = engine.database.check_connection(durable=durable)
+    engine.quarantine.refresh(db)
     try:
-        if not durable:
-            may_plan = bulk and traversal == 1
-            messages, remaining = _check_without_lease(engine, ids, traversal, checked, may_plan=may_plan)
-            ids = [id_ for id_ in ids if id_ in remaining or again]
-        if ids:
-            messages += _check_with_lease(
-                engine, ids, traversal, lease, checked, again=again, external=durable
-            )
-        return messages
+        yield db
     finally:
         set_log_context(None)
+
+
+def _check_local(
+    engine: WorkerContext, ids: Sequence[int], traversal: int, attempt: Attempt
+) -> list[CheckMessage]:
+    db = engine.database.check_connection(durable=False)
+    parts, messages = _read_each(
+        engine.database, ids, lambda part: repository.read_queued(db, part, traversal)
+    )
+    visits = [visit for read, _ in parts for visit in read]
+    busy = [id_ for _, held in parts for id_ in held]
+    return messages + _check_visits(engine, ids, traversal, attempt, visits, busy)
+
+
+def _check_visits(
+    engine: WorkerContext,
+    ids: Sequence[int],
+    traversal: int,
+    attempt: Attempt,
+    visits: Sequence[Visit],
+    busy: Sequence[int] = (),
+    plan_inputs: small_plans.CreateInputs | None = None,
+) -> list[CheckMessage]:
+    """Check visits without a lease where that suffices, and the others with a lease."""
+    db, messages = engine.database.check_connection(durable=False), list[CheckMessage]()
+    leaseless, needing_lease = list[Visit](), list[Visit]()
+    for visit in visits:
+        (leaseless if _needs_no_lease(engine, visit) else needing_lease).append(visit)
+    if leaseless:
+        batch = batch_context(engine, db, None)
+        result = check_batch(batch, leaseless, plan_inputs)
+        attempt.checked.extend(batch.checked)
+        messages += result.messages
+        needing_lease += result.needing_lease
+    if busy:
+        repository.defer_busy(db, busy, traversal)
+    remaining = {visit.node_id for visit in needing_lease}
+    ids = [id_ for id_ in ids if id_ in remaining or attempt.repeats]
+    return messages + _check_with_lease(engine, ids, traversal, attempt) if ids else messages
 
 
 def _check_with_lease(
     engine: WorkerContext,
     ids: Sequence[int],
     traversal: int,
-    lease: int,
-    checked: list[CheckedNode],
+    attempt: Attempt,
     *,
-    again: bool,
-    external: bool,
+    share_lists: bool = False,
 ) -> list[CheckMessage]:
-    db = engine.database.check_connection(durable=True)
+    db, lease = engine.database.check_connection(durable=True), attempt.lease
     claimed = repository.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
-    if again:
+    if attempt.repeats:
         repository.mark_interrupted(db, [id_ for id_ in ids if id_ not in claimed], lease)
-    parts, told = (
-        _read_each(
-            engine.database, ids if again else claimed, lambda part: repository.read_claimed(db, part, lease)
-        )
-        if claimed or again
+    readable = ids if attempt.repeats else claimed
+    parts, messages = (
+        _read_each(engine.database, readable, lambda part: repository.read_claimed(db, part, lease))
+        if readable
         else ([], [])
     )
     visits = [visit for part in parts for visit in part]
-    if again:  # a plan may run in a process of its own by now, under our lease
+    if attempt.repeats:  # a plan may run in a process of its own by now, under our lease
         visits = [visit for visit in visits if isinstance(visit, ResourceVisit) or visit.node_id in claimed]
     if not visits:  # late or duplicate message
-        return told
+        return messages
     leases = [
         (visit.node_id, visit.resource.id if isinstance(visit, ResourceVisit) else None, lease)
         for visit in visits
     ]
-    if again:  # it was not renewed since
+    if attempt.repeats:  # it was not renewed since
         repository.renew(db, leases, engine.settings.lease_seconds)
     with engine.leases.keep(leases):
-        together = Together(len(visits), time.monotonic()) if external and len(visits) > 1 else None
+        together = Together(len(visits), time.monotonic()) if share_lists and len(visits) > 1 else None
         batch = batch_context(engine, db, lease, together)
-        messages = check_batch(batch, visits).messages
-    checked += batch.checked
-    return told + messages
-
-
-def _check_without_lease(
-    engine: WorkerContext,
-    ids: Sequence[int],
-    traversal: int,
-    checked: list[CheckedNode],
-    *,
-    may_plan: bool,
-) -> tuple[list[CheckMessage], Collection[int]]:
-    """Check nodes of local types: the statement that writes an outcome takes the node (adr/0001). Return
-    the messages, and the nodes that need a lease.
-    """
-    db = engine.database.check_connection(durable=False)
-    planned = small_plans.read_plan_node(db, ids[0]) if may_plan and len(ids) == 1 else None
-    visits, busy, messages = list[Visit](), list[int](), list[CheckMessage]()
-    if planned is not None:
-        visits.append(planned[0])
-    else:
-        parts, messages = _read_each(
-            engine.database, ids, lambda part: repository.read_queued(db, part, traversal)
-        )
-        for read, held in parts:
-            visits += read
-            busy += held
-    leaseless: list[Visit] = []
-    needing_lease: list[Visit] = []
-    for visit in visits:
-        (leaseless if _needs_no_lease(engine, visit) else needing_lease).append(visit)
-    if leaseless:
-        plan_inputs = None if planned is None else planned[1]
-        batch = batch_context(engine, db, None)
-        result = check_batch(batch, leaseless, plan_inputs)
-        checked += batch.checked
-        messages += result.messages
-        needing_lease += result.needing_lease
-    if busy:
-        repository.defer_busy(db, busy, traversal)
-    return messages, {visit.node_id for visit in needing_lease}
+        messages += check_batch(batch, visits).messages
+    attempt.checked.extend(batch.checked)
+    return messages
 
 
 def _needs_no_lease(engine: WorkerContext, visit: Visit) -> bool:

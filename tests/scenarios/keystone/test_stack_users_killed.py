@@ -28,13 +28,13 @@ from tests.scenarios.world import World
 
 CHILD = """
 import json, sys
-from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.check import check_external
 from orchestrator.security.encryption import Cipher
 from tests.scenarios.world import World
 url, settings, key, node, traversal = sys.argv[1:]
 world = World(url, **json.loads(settings))
 world.cipher = Cipher([key])
-check_nodes(world.new_engine(), [int(node)], int(traversal), durable=True)
+check_external(world.new_engine(), [int(node)], int(traversal))
 """
 MOMENTS = ["before the project's answer", "before the user's answer", "before the resource is written"]
 

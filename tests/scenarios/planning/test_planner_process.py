@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.planning import group_subset, process
-from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.check import Attempt, check_bulk
 from orchestrator.store.nodes import repository
 from orchestrator.store.planning import bulk_writer
 from tests.scenarios.planning.test_group_plans import group, members, visited
@@ -34,7 +34,7 @@ def test_a_plan_that_another_process_makes_is_not_begun_again(postgres_url: str)
         [message] = world.messages
         assert isinstance(message, CheckMessage)
         for again in (False, True):
-            check_nodes(world.engine, [message.node_id], 1, durable=False, bulk=True, lease=7, again=again)
+            check_bulk(world.engine, [message.node_id], 1, Attempt(7, repeats=again))
         assert [node for node, _ in world.started] == [message.node_id]
     finally:
         world.close()

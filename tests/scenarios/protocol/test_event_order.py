@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.check import check_local
 from orchestrator.store.events.events import EventQuery, EventRow, list_events, read_sequence
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.plans import watched
@@ -68,7 +68,7 @@ def test_in_a_batch_each_resource_begins_before_it_ends(world: World):
     world.messages.clear()
     ids = [message.node_id for message in rings]
     world.random.shuffle(ids)
-    check_nodes(world.engine, ids, 1, durable=False)
+    check_local(world.engine, ids, 1)
     reported: dict[str, list[str]] = {}
     for event in after(world, "0.0"):
         reported.setdefault(event.resource_name, []).append(event.status)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.engine.messages import CheckMessage
-from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.check import check_of
 from orchestrator.resources.base import Context
 from tests.profiles import examples
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
@@ -71,8 +71,7 @@ class Chaos(World):
             return
         try:
             ids = [message.node_id for message in group]
-            durable, bulk = group[0].queue == "provider", group[0].queue == "bulk"
-            rings = check_nodes(self.engine, ids, group[0].traversal, durable=durable, bulk=bulk)
+            rings = check_of(group[0].queue)(self.engine, ids, group[0].traversal, None)
             if self.chosen.random() > self.faults:  # or it died before it could send them
                 self.messages += rings
         except Crash:

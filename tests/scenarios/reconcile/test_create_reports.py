@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from psycopg import OperationalError
 
 from orchestrator.errors import ProviderError, ProviderSilent
-from orchestrator.operations.reconcile.check import check_nodes
-from orchestrator.operations.runtime.lease_keeper import new_lease
+from orchestrator.operations.reconcile.check import Attempt, check_external
 from tests.scenarios.fake_cloud import Cloud, Crash, cloud_thing
 from tests.scenarios.reconcile.desks import NO_ANSWER, desk, fails, world
 from tests.scenarios.world import World
@@ -86,13 +87,13 @@ def test_a_create_that_the_database_interrupts_is_not_repeated_by_a_type_without
     uuid = world.create("s", {"a": cloud_thing(type="Cloud::Blind")})
     while not cloud.made:
         message = world.messages.pop(0)
-        node, lease = [message.node_id], new_lease()
+        node, attempt = [message.node_id], Attempt()
         try:
-            world.messages += check_nodes(world.engine, node, message.traversal, durable=True, lease=lease)
+            world.messages += check_external(world.engine, node, message.traversal, attempt)
         except OperationalError:
             cloud.on.clear()
-            world.messages += check_nodes(
-                world.engine, node, message.traversal, durable=True, lease=lease, again=True
+            world.messages += check_external(
+                world.engine, node, message.traversal, replace(attempt, repeats=True)
             )
     world.deliver_all()
     assert (world.state(uuid), cloud.made) == ("CREATE_FAILED", {"a": 1})

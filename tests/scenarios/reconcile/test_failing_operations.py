@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sqlalchemy import text
 
 from orchestrator.errors import ProviderError
-from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.check import check_local
 from orchestrator.resources.base import Context
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.reconcile.failure_world import causes, outcomes, reason
@@ -26,7 +26,7 @@ def test_a_stack_reports_all_causes_in_chronological_order(world: World):
             connection.execute(
                 text("UPDATE graph_node SET state = 'queued', due_at = NULL WHERE id = :i"), {"i": row.id}
             )
-        world.messages += check_nodes(world.engine, [row.id], row.traversal, durable=False)
+        world.messages += check_local(world.engine, [row.id], row.traversal)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
     reported = "; ".join(f"ValueError: resources.{name}: Test Resource failed {name}" for name in order)
@@ -40,7 +40,7 @@ def test_all_failures_of_a_batch_are_reported(world: World):
     world.deliver()  # the plan
     batch, world.messages = world.messages, []
     ids = [message.node_id for message in batch]
-    world.messages += check_nodes(world.engine, ids, 1, durable=False)
+    world.messages += check_local(world.engine, ids, 1)
     world.deliver_all()
     assert causes(world) == [("b", 1), ("a", 1), ("c", 1)]
     assert reason(world).count("Test Resource failed") == 3
@@ -50,7 +50,7 @@ def test_thousands_of_causes_are_counted_and_kept(world: World):
     uuid = world.create("s", {f"r{n}": test_resource("x", fail=True) for n in range(40)})
     world.deliver()
     ids = [row.id for row in world.rows("SELECT id FROM graph_node WHERE kind = 'update' ORDER BY id")]
-    world.messages = check_nodes(world.engine, ids, 1, durable=False)
+    world.messages = check_local(world.engine, ids, 1)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_FAILED"
     assert reason(world).endswith("resources.r9: Test Resource failed r9; and 30 more")

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from orchestrator.errors import ProviderBusy
-from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.check import check_local
 from orchestrator.resources.base import Context, Created, ResourceType
 from tests.scenarios.fake_cloud import Cloud, cloud_thing
 from tests.scenarios.reconcile.test_fencing import Interrupted
@@ -117,7 +117,7 @@ def test_several_concurrent_replacements_keep_their_own_data(world, kind):
     reported = len(world.events(uuid))
     rings, world.messages = world.messages, []
     ids = [message.node_id for message in rings]
-    world.messages += check_nodes(world.engine, ids, rings[0].traversal, durable=False)
+    world.messages += check_local(world.engine, ids, rings[0].traversal)
     result = world.rows("SELECT * FROM resource WHERE NOT deposed ORDER BY name")
     assert [(row.name, row.properties) for row in result] == [(n, {"value": f"{n}2"}) for n in names]
     for row in result:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import psycopg
 import pytest
 
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.context import Body
-from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.check import Attempt, check_external, check_local
 from orchestrator.operations.reconcile.resource_visits import MAX_LOST_LEASES
-from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.resources.base import Context
 from orchestrator.store.connections.database import UNREACHABLE
@@ -113,14 +113,12 @@ def test_an_interrupted_statement_fails_nothing_and_costs_no_lease(
         cut_off_once(world, cloud, verb, durable=durable)
         [message] = world.messages
         assert isinstance(message, CheckMessage)
-        lease = new_lease()
+        attempt = Attempt()
         with pytest.raises(UNREACHABLE):
-            check_nodes(world.engine, [message.node_id], message.traversal, durable=True, lease=lease)
+            check_external(world.engine, [message.node_id], message.traversal, attempt)
         assert world.rows("SELECT 1 FROM graph_node WHERE state = 'checking'")
         world.messages = list(
-            check_nodes(
-                world.engine, [message.node_id], message.traversal, durable=True, lease=lease, again=True
-            )
+            check_external(world.engine, [message.node_id], message.traversal, replace(attempt, repeats=True))
         )
         world.deliver_all()
         assert world.state(uuid) == "CREATE_COMPLETE"
@@ -140,14 +138,12 @@ def deliver_with_interruptions(world: World) -> None:
     while world.messages or world.sweep_once():
         message = world.messages.pop(0)
         assert isinstance(message, CheckMessage)
-        durable, lease = message.queue == "provider", new_lease()
+        check, attempt = (check_external if message.queue == "provider" else check_local), Attempt()
         node, traversal = [message.node_id], message.traversal
         try:
-            world.messages += check_nodes(world.engine, node, traversal, durable=durable, lease=lease)
+            world.messages += check(world.engine, node, traversal, attempt)
         except UNREACHABLE:
-            world.messages += check_nodes(
-                world.engine, node, traversal, durable=durable, lease=lease, again=True
-            )
+            world.messages += check(world.engine, node, traversal, replace(attempt, repeats=True))
 
 
 @pytest.mark.parametrize("verb", ["update", "suspend", "snapshot", "delete"])

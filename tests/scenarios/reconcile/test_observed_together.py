@@ -11,7 +11,7 @@ import pytest
 from orchestrator.clients.only_lists import require_own_request
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.reconcile import batch
-from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.check import check_external
 from orchestrator.resources.base import Attribute, Context, Observation, Property
 from tests.scenarios.fake_cloud import Cloud, Crash, Thing
 from tests.scenarios.world import World, test_resource
@@ -51,7 +51,7 @@ def deliver_together(world: World) -> list[int]:
             groups[message.traversal, message.shared_list].append(message)
     for (traversal, _), group in groups.items():
         ids = [message.node_id for message in group]
-        world.messages += check_nodes(world.engine, ids, traversal, durable=True)
+        world.messages += check_external(world.engine, ids, traversal)
     while any(not getattr(message, "shared_list", "") for message in world.messages):
         world.deliver()
     return [len(group) for group in groups.values()]
@@ -92,7 +92,7 @@ def test_an_object_that_needs_a_request_of_its_own_delays_no_other(world: World,
     world.sweep_once()
     messages = [message for message in world.messages if isinstance(message, CheckMessage)]
     before = list(cloud.calls)
-    world.messages = check_nodes(world.engine, [m.node_id for m in messages], 1, durable=True)
+    world.messages = check_external(world.engine, [m.node_id for m in messages], 1)
     assert sorted(cloud.calls[len(before) :]) == ["observe a", "observe c"]
     assert [(m.label, m.shared_list) for m in world.messages if isinstance(m, CheckMessage)] == [("b", "")]
     assert {row.name: row.lease for row in world.resources()} == {"a": None, "b": None, "c": None}
@@ -115,7 +115,7 @@ def test_a_create_in_such_a_task_is_left_to_a_task_of_its_own(world: World, clou
     while any(message.queue != "provider" for message in world.messages):  # type: ignore[union-attr]
         world.deliver()
     ids = [message.node_id for message in world.messages]  # type: ignore[union-attr]
-    world.messages = list(check_nodes(world.engine, ids, 1, durable=True))
+    world.messages = list(check_external(world.engine, ids, 1))
     assert cloud.calls == []
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
@@ -130,7 +130,7 @@ def test_a_task_whose_time_is_over_leaves_the_others_to_tasks_of_their_own(
     monkeypatch.setattr(batch, "TOGETHER_SECONDS", 0.0)
     before = len(cloud.calls)
     ids = [message.node_id for message in world.messages]  # type: ignore[union-attr]
-    world.messages = list(check_nodes(world.engine, ids, 1, durable=True))
+    world.messages = list(check_external(world.engine, ids, 1))
     assert cloud.calls[before:] == ["observe a"]
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"

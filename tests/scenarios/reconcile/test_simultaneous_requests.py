@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.check import check_external
 from orchestrator.store.traversals import completion, traversals
 from orchestrator.store.traversals.accept import accept_rollback
 from tests.scenarios.reconcile.failure_world import outcomes
@@ -57,7 +57,7 @@ def test_an_update_at_the_moment_of_completion_is_accepted(world: World):
     with world.database.connect() as db:
         with db.transaction():
             assert traversals.lock(db, row.id) is not None
-            ending = Together(world, lambda: check_nodes(world.engine, [finish.node_id], 1, durable=True))
+            ending = Together(world, lambda: check_external(world.engine, [finish.node_id], 1))
             assert ending.is_held_up()
             opened = accept_rollback(db, row.id, row.revision_id)
         ending.end()
@@ -98,7 +98,7 @@ def test_a_cancel_and_the_end_at_the_same_moment_agree(world: World):
     with world.database.connect() as db:
         with db.transaction():
             assert traversals.lock(db, row.id) is not None
-            ending = Together(world, lambda: check_nodes(world.engine, [finish.node_id], 1, durable=True))
+            ending = Together(world, lambda: check_external(world.engine, [finish.node_id], 1))
             assert ending.is_held_up()
             traversals.halt(db, row.id, 1)
             completion.end_failed(

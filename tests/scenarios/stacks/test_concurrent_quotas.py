@@ -21,7 +21,7 @@ from orchestrator.operations import quotas, resource_quota, stack_quota, stored_
 from orchestrator.operations.context import Body
 from orchestrator.operations.events import webhooks
 from orchestrator.operations.quotas import QUOTAS, CachedQuotas
-from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.check import check_bulk
 from orchestrator.operations.resource_context.large_values import reserve
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.operations.software import api_requests
@@ -225,7 +225,7 @@ def test_nested_stacks_do_not_exceed_the_quota_together(world: World) -> None:
 
     def visit(message: Any) -> None:
         barrier.wait()
-        check_nodes(world.engine, [message.node_id], message.traversal, durable=False, bulk=True)
+        check_bulk(world.engine, [message.node_id], message.traversal)
         for durable in (True, False):  # of this thread
             world.database.check_connection(durable=durable).close()
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import InvalidTemplate
-from orchestrator.operations.reconcile.check import check_nodes
+from orchestrator.operations.reconcile.check import check_local
 from tests.scenarios.world import World
 
 
@@ -203,7 +203,7 @@ def check_of(world: World, stack: str, name: str) -> Any:
 def received_by_a_check(world: World, node: Any) -> str:
     """Run a check; return the text of all rows that the database sends for it."""
     answers = world.seams.results("statement")
-    check_nodes(world.engine, [node.id], node.traversal, durable=False)
+    check_local(world.engine, [node.id], node.traversal)
     return "".join(str(cell) for rows in answers for row in rows for cell in row if cell is not None)
 
 
