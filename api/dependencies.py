@@ -20,7 +20,7 @@ from orchestrator.operations.outputs.outputs import Output
 from orchestrator.operations.outputs.signal_access import without_signal_access
 from orchestrator.operations.preview.create import CreatePreview
 from orchestrator.operations.preview.update import UpdatePreview
-from orchestrator.operations.quotas import CachedQuotas
+from orchestrator.operations.quotas.limits import CachedQuotas
 from orchestrator.operations.stacks.create_delete import Accepted
 from orchestrator.resources.registry import Registry
 from orchestrator.security.authenticators import Authenticator, authenticator

@@ -20,7 +20,7 @@ from typing import Any, Final
 from api import postponement
 from orchestrator import metrics
 from orchestrator.config import Settings
-from orchestrator.operations.quotas import CachedQuotas
+from orchestrator.operations.quotas.limits import CachedQuotas
 from orchestrator.rate_errors import TooManyRequests
 from orchestrator.security.caller import Caller
 

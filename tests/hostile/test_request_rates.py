@@ -11,8 +11,8 @@ from api.limits import rate_limits
 from api.streaming.hub import EventHub, Scope
 from orchestrator.cli.main import main
 from orchestrator.config import Settings
-from orchestrator.operations import quotas
-from orchestrator.operations.quotas import CachedQuotas
+from orchestrator.operations.quotas import limits as quotas
+from orchestrator.operations.quotas.limits import CachedQuotas
 from orchestrator.rate_errors import TooManyStreams
 from orchestrator.store.access.quotas import set_maximum
 from tests.integration.api_world import World, root, world

@@ -11,7 +11,7 @@ from orchestrator.cli.commands.server import opened
 from orchestrator.cli.lazy_group import LazyGroup
 from orchestrator.cli.server_settings import data_dir_option, load_settings, one_line_failures
 from orchestrator.errors import Misconfigured
-from orchestrator.operations.quotas import POSITIVE, QUOTAS, UNLIMITED, default
+from orchestrator.operations.quotas.limits import POSITIVE, QUOTAS, UNLIMITED, default
 from orchestrator.store.access import quotas
 
 DEFAULT = "default"

@@ -22,9 +22,9 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.operations.children.child_parameters import child_values, secret_parameters, visible_values
 from orchestrator.operations.children.child_view import StoredChildView
 from orchestrator.operations.children.missing_types import MissingType
-from orchestrator.operations.quotas import CachedQuotas
+from orchestrator.operations.quotas.limits import CachedQuotas
+from orchestrator.operations.quotas.room import RESOURCES, STORED_BYTES, require_room
 from orchestrator.operations.resource_context.state import ResourceState
-from orchestrator.operations.resource_quota import counts_of
 from orchestrator.operations.runtime.caches import BoundedCache, FileCache
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.runtime.sealed_parameters import (
@@ -34,7 +34,6 @@ from orchestrator.operations.runtime.sealed_parameters import (
     without_hidden,
 )
 from orchestrator.operations.snapshots.restored_template import with_restored_resources
-from orchestrator.operations.stored_bytes import limit_of
 from orchestrator.operations.validation.cloud_services import services_of_workers
 from orchestrator.operations.validation.types_of_author import denied_to_author
 from orchestrator.resources.base import ResourceType
@@ -271,7 +270,7 @@ class ChildStackLoader:
 
     def _stored_bytes(self, project_id: str, child: DesiredChild) -> Limit | None:
         quota = self._quotas.limit(project_id, "stored_bytes")
-        return limit_of(self.database, project_id, quota, child_bytes(child))
+        return require_room(self.database, STORED_BYTES, project_id, quota, child_bytes(child))
 
     def restored(self, desired: DesiredChild, snapshot_id: int) -> DesiredChild:
         """Return a child to be restored from a snapshot: resources with a copy are created from it."""
@@ -313,7 +312,9 @@ class ChildStackLoader:
             LimitExceeded: a limit is exceeded.
         """
         quota = self._quotas.limit(parent.project_id, "resources")
-        near = counts_of(self.database).require_room(parent.project_id, quota, count, child_uuid)
+        near = require_room(
+            self.database, RESOURCES, parent.project_id, quota, count, stack_uuid=child_uuid, reserve=False
+        )
         max_depth, limit = self.settings.max_nested_stack_depth, self.settings.max_resources_per_stack
         if context.resolver.depth >= max_depth:
             raise LimitExceeded(f"Recursion depth exceeds {max_depth}.")

@@ -17,7 +17,7 @@ from orchestrator.config import Settings
 from orchestrator.errors import Diagnostic, InvalidTemplate
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import OperationContext
-from orchestrator.operations.events.webhooks import limit_to_enforce
+from orchestrator.operations.quotas.room import WEBHOOKS
 from orchestrator.store.access.quotas import Limit
 from orchestrator.store.events import event_sinks as store
 from orchestrator.store.events.event_sinks import SinkRow
@@ -77,7 +77,7 @@ def read(context: OperationContext, stack: uuid_.UUID, requested: Sequence[JsonM
     if not new:
         return Sinks(kept, new)
     with context.database.borrow(hot=False) as db:
-        return Sinks(kept, new, limit_to_enforce(context, db, added=len(new)))
+        return Sinks(kept, new, context.require_room(WEBHOOKS, len(new), at=db))
 
 
 def _matches(sink: JsonMapping, row: SinkRow, address: JsonMapping) -> bool:

@@ -21,10 +21,9 @@ from orchestrator.errors import Diagnostic, InvalidRequest, InvalidTemplate, Not
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.events.webhook_delivery import message
-from orchestrator.operations.quotas import near
+from orchestrator.operations.quotas.room import WEBHOOKS
 from orchestrator.operations.request_body import read_object
 from orchestrator.store.access import quotas
-from orchestrator.store.access.quotas import Db, Limit
 from orchestrator.store.events import stream, webhooks
 from orchestrator.store.events.events import read_sequence
 from orchestrator.store.events.stream import Position
@@ -38,7 +37,6 @@ KEYS: Final = ("url", "secret", "stack", "nested_depth", "events", "after")
 KINDS: Final = {"all": False, "stack": True}
 STATES: Final = ("active", "dead")
 MASK: Final = "******"
-REFUSAL: Final = "You have reached the maximum webhooks per tenant, {}."
 
 
 class WebhookNotFound(NotFound):
@@ -78,19 +76,13 @@ def create(context: OperationContext, body: Body) -> JsonObject:
         "created_by": context.caller.user,
     }
     with context.database.borrow(hot=False) as db:
-        limit = limit_to_enforce(context, db)
+        limit = context.require_room(WEBHOOKS, at=db)
         with db.transaction():
             webhooks.add(db, values)
             quotas.enforce(db, limit)
         row = webhooks.get(db, context.caller.project_id, uuid)
     assert row is not None
     return webhook_body(row) | {"secret": secret}
-
-
-def limit_to_enforce(context: OperationContext, db: Db, *, added: int = 1) -> Limit | None:
-    """Return the limit that a transaction with new webhooks enforces; None if the project is far from it."""
-    most, project_id = context.quota("webhooks"), context.caller.project_id
-    return near(db, project_id, most, webhooks.count, REFUSAL.format(most), added=added)
 
 
 def listed(

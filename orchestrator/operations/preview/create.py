@@ -11,9 +11,9 @@ from orchestrator.engine.validation.property_resolution import Resolved
 from orchestrator.engine.validation.secret_places import secrets_of
 from orchestrator.errors import OrchestratorError
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.operations import resource_quota
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.outputs.outputs import Output
+from orchestrator.operations.quotas.room import RESOURCES
 from orchestrator.operations.request_body import StackRequest
 from orchestrator.operations.size_budget import charge, size_budget
 from orchestrator.operations.stacks.new_stack import read_new_stack
@@ -86,7 +86,7 @@ def preview_create(context: OperationContext, body: Body) -> CreatePreview:
     """
     request = read_new_stack(context, body).request
     validated = validate_request(context, request, stack_uuid="None")
-    resource_quota.require_room(context, len(validated.template.resources))
+    context.require_room(RESOURCES, len(validated.template.resources), reserve=False)
     return _shown(context, request, validated)
 
 

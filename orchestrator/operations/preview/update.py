@@ -12,10 +12,10 @@ from typing import Final
 import orjson
 
 from orchestrator.errors import InvalidTemplate
-from orchestrator.operations import resource_quota
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.preview import nested as nested_preview
 from orchestrator.operations.preview.stack import DesiredStack, Preview, ResourceChange, UpdatePreview
+from orchestrator.operations.quotas.room import RESOURCES
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.size_budget import size_budget
 from orchestrator.operations.stacks.update import propose
@@ -48,7 +48,7 @@ def preview_update(
     """
     proposal = propose(context, stack, body, patch=patch)
     desired, validated = proposal.desired, proposal.validated
-    resource_quota.require_room(context, desired.resource_count, str(stack.uuid))
+    context.require_room(RESOURCES, desired.resource_count, stack_uuid=str(stack.uuid), reserve=False)
     pseudo = pseudo_parameters(str(stack.uuid), stack.name, stack.project_id)
     parameters = orjson.loads(orjson.dumps(desired.parameters))
     values = stored_values(parameters, desired.sealed, context.cipher, pseudo)

@@ -13,7 +13,8 @@ from orchestrator.config import Settings
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import LimitExceeded
 from orchestrator.json_types import JsonMapping
-from orchestrator.operations import quotas
+from orchestrator.operations.quotas.limits import limit
+from orchestrator.operations.quotas.room import is_near
 from orchestrator.operations.resource_context.state import ResourceState
 from orchestrator.store.access.quotas import Limit, enforce
 from orchestrator.store.nodes import large_values
@@ -63,9 +64,9 @@ def _reserve(db: Db, settings: Settings, visit: ResourceVisit, part: Part, size:
         limits = []
         for maximum, used, counted, whose in (
             (settings.max_large_value_bytes_per_stack, of_root, partial(_of_root, root_id), "stack"),
-            (quotas.limit(db, settings, project_id, QUOTA), of_project, _of_project, "project"),
+            (limit(db, settings, project_id, QUOTA), of_project, _of_project, "project"),
         ):
-            if quotas.is_near(used=used, added=size, maximum=maximum):
+            if is_near(used=used, added=size, maximum=maximum):
                 refusal = f"the large values of the {whose} have more than {maximum} bytes."
                 limits.append(Limit(project_id, maximum, counted, refusal))
         enforce(db, *limits)

@@ -15,9 +15,10 @@ import orjson
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import ActionInProgress, InvalidRequest, LimitExceeded, NotFound, NotSupported
 from orchestrator.json_types import JsonMapping
-from orchestrator.operations import queued_actions, stored_bytes
+from orchestrator.operations import queued_actions
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.keystone.authority import authority_for_update
+from orchestrator.operations.quotas.room import STORED_BYTES
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters, stored_values
 from orchestrator.operations.snapshots.restored_template import with_restored_resources
@@ -71,7 +72,7 @@ def take(context: OperationContext, stack: StackRow, body: Body, *, wait: bool =
     """
     name = _name(body)
     quota = context.quota("snapshots_per_stack")
-    size = stored_bytes.limit_to_enforce(context, of_snapshot(context.database, stack.id))
+    size = context.require_room(STORED_BYTES, of_snapshot(context.database, stack.id))
     with context.database.borrow(hot=False) as db, db.transaction():
         ground = snapshots.lock(db, stack.id)
         if ground is None:
@@ -162,7 +163,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
     changed = _restored_template(context, stack, snapshot, revision)
     template = None if changed is None else orjson.dumps(changed)
     added = of_revision(context.database, stack.id, revision.number) + len(template or b"")
-    size = stored_bytes.limit_to_enforce(context, added)
+    size = context.require_room(STORED_BYTES, added)
     with (
         authority_for_update(context, stack, needs_admin=returned.needs_admin) as authority,
         context.database.borrow(hot=False) as db,

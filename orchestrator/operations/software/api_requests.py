@@ -22,10 +22,10 @@ from orchestrator.errors import (
     Unavailable,
 )
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.operations import stored_bytes
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.keystone.stack_users import ReadOnlyStackUser
 from orchestrator.operations.masking import masked
+from orchestrator.operations.quotas.room import SOFTWARE_CONFIGS, SOFTWARE_DEPLOYMENTS, STORED_BYTES
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.software.type_store import (
     DeploymentStore,
@@ -33,9 +33,8 @@ from orchestrator.operations.software.type_store import (
     large_configs,
     listed,
     not_found,
-    number_of_configs,
-    number_of_deployments,
     referenced,
+    room_for,
     sealed,
     shown,
     signal_resource,
@@ -116,11 +115,11 @@ def create_config(context: OperationContext, body: Body) -> JsonObject:
     project_id = context.caller.project_id
     values = {"uuid": config_id, "project_id": project_id, "secret": False, "derived": False}
     row = {**values, **sealed(context.cipher, draft)}
-    size = stored_bytes.limit_to_enforce(context, len(row["sealed"]))
+    size = context.require_room(STORED_BYTES, len(row["sealed"]))
     with context.database.borrow(hot=False) as db, db.transaction():
         limits = [large_configs(db, context.settings, row), size]
         if not context.caller.is_admin:
-            limits.append(number_of_configs(db, context.settings, row))
+            limits.append(room_for(db, context.settings, SOFTWARE_CONFIGS, project_id))
         store.add_config(db, row)
         enforce(db, *limits)
     return show_config(context, config_id)
@@ -289,10 +288,10 @@ def create_deployment(context: OperationContext, body: Body) -> JsonObject:
     deployment_id = str(uuid.uuid4())
     values = {"input_values": request.get("input_values") or {}, "output_values": None}
     values_sealed = context.cipher.seal(values)
-    size = stored_bytes.limit_to_enforce(context, len(values_sealed))
+    size = context.require_room(STORED_BYTES, len(values_sealed))
     with context.database.borrow(hot=False) as db, db.transaction():
         is_admin = context.caller.is_admin
-        limit = None if is_admin else number_of_deployments(db, context.settings, project_id)
+        limit = None if is_admin else room_for(db, context.settings, SOFTWARE_DEPLOYMENTS, project_id)
         store.add_deployment(
             db,
             {
@@ -318,7 +317,7 @@ def update_deployment(context: OperationContext, deployment_id: str, body: Body)
     """
     show_deployment(context, deployment_id)
     changes = {name: value for name, value in _deployment(_object(context, body)).items() if value}
-    size = stored_bytes.limit_to_enforce(context, body.size)
+    size = context.require_room(STORED_BYTES, body.size)
     with context.database.borrow(hot=False) as db, db.transaction():
         row = _deployment_row(context, db, deployment_id, lock=True)
         values = context.cipher.open(row.sealed)

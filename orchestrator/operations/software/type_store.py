@@ -20,9 +20,17 @@ from orchestrator.config import Settings
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import ProviderChanging, ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.operations import quotas, stored_bytes
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.masking import masked
+from orchestrator.operations.quotas import limits
+from orchestrator.operations.quotas.room import (
+    LARGE_CONFIGS,
+    SOFTWARE_CONFIGS,
+    SOFTWARE_DEPLOYMENTS,
+    STORED_BYTES,
+    Quota,
+    require_room,
+)
 from orchestrator.operations.resource_context.state import SECRET_VALUES, recorded_secrets
 from orchestrator.resources.builtin.software_io import judge
 from orchestrator.resources.ec2_signatures import new_token
@@ -49,7 +57,6 @@ from orchestrator.template.secret_values import NO_SECRETS, SecretValues, both
 CANCELLED: Final = "Deployment cancelled."
 CONTENT: Final = ("config", "inputs", "outputs", "options")
 CREDENTIALS: Final = frozenset({"deploy_signal_id", "deploy_password"})  # inputs that grant access
-FULL: Final = "You have reached the maximum software {0} per tenant, {1}. Please delete some {0}."
 RETRY: Final = {"orchestrator": "look again"}  # content of the signals that this module sends
 
 Connect = Callable[[], AbstractContextManager[Db]]
@@ -128,7 +135,7 @@ class DeploymentStore:
         with self.connect() as db, db.transaction():
             if store.get_config(db, self.place.project_id, config_id) is None:
                 config = self._config(config_id, draft, secret=secret)
-                number = number_of_configs(db, self.settings, config)
+                number = room_for(db, self.settings, SOFTWARE_CONFIGS, self.place.project_id)
                 large = large_configs(db, self.settings, config)
                 size = _stored_bytes(self, db, len(config["sealed"]))
                 store.add_config(db, config)
@@ -182,7 +189,7 @@ class DeploymentStore:
             derived = self._config(str(uuid.uuid4()), draft.config, secret=secret, derived=True)
             before = {} if row is None else self.cipher.open(row.sealed)
             values_sealed = self._values(draft.input_values, before.get("output_values"))
-            limits = [
+            enforced = [
                 large_configs(db, self.settings, derived),
                 _stored_bytes(self, db, len(derived["sealed"]) + len(values_sealed)),
             ]
@@ -203,12 +210,12 @@ class DeploymentStore:
             if row is not None:
                 store.write_deployment(db, {**values, "id": row.id})
                 store.drop_derived(db, row.config_id)
-                enforce(db, *limits)
+                enforce(db, *enforced)
                 return
-            limits.append(number_of_deployments(db, self.settings, self.place.project_id))
+            enforced.append(room_for(db, self.settings, SOFTWARE_DEPLOYMENTS, self.place.project_id))
             if not store.add_deployment(db, {**values, "uuid": deployment_id, "stack_user_project_id": None}):
                 raise ProviderChanging(f"Deployment {deployment_id} is being created by another request.")
-            enforce(db, *limits)
+            enforce(db, *enforced)
 
     def publication(self, action: str) -> str:
         """Return the name of the publication of an action by this visit; the same for every attempt."""
@@ -348,8 +355,8 @@ class DeploymentStore:
 def _stored_bytes(software: DeploymentStore, db: Db, added: int) -> Limit | None:
     """Return the limit of stored bytes that a transaction enforces."""
     project_id = software.place.project_id
-    quota = quotas.limit(db, software.settings, project_id, "stored_bytes")
-    return stored_bytes.limit_of(software.database, project_id, quota, added)
+    maximum = limits.limit(db, software.settings, project_id, STORED_BYTES.name)
+    return require_room(software.database, STORED_BYTES, project_id, maximum, added)
 
 
 def opened(cipher: Cipher, row: ConfigRow) -> Config:
@@ -409,26 +416,16 @@ def _keep(value: object) -> Any:
     return value
 
 
-def number_of_configs(db: Db, settings: Settings, row: JsonMapping) -> Limit | None:
-    """Return the limit on the number of configs that a transaction which adds `row` enforces."""
-    most = quotas.limit(db, settings, row["project_id"], "software_configs")
-    return quotas.near(db, row["project_id"], most, store.count_configs, FULL.format("configs", most))
-
-
-def number_of_deployments(db: Db, settings: Settings, project_id: str) -> Limit | None:
-    """Return the limit on the number of deployments that a transaction which adds one enforces."""
-    most = quotas.limit(db, settings, project_id, "software_deployments")
-    return quotas.near(db, project_id, most, store.count_deployments, FULL.format("deployments", most))
+def room_for(db: Db, settings: Settings, quota: Quota, project_id: str, added: int = 1) -> Limit | None:
+    """Return the limit that a transaction which adds a config or a deployment enforces."""
+    maximum = limits.limit(db, settings, project_id, quota.name)
+    return require_room(db, quota, project_id, maximum, added)
 
 
 def large_configs(db: Db, settings: Settings, row: JsonMapping) -> Limit | None:
     """Return the limit on the bytes of large configs that a transaction which adds `row` enforces."""
     size, project_id = len(row["sealed"]), row["project_id"]
-    if size <= LARGE_BYTES:
-        return None
-    most = quotas.limit(db, settings, project_id, "large_value_bytes")
-    refusal = f"the large software configs of the project have more than {most} bytes."
-    return quotas.near(db, project_id, most, store.large_bytes, refusal, added=size)
+    return room_for(db, settings, LARGE_CONFIGS, project_id, size) if size > LARGE_BYTES else None
 
 
 def signal_resource(db: Db, cipher: Cipher, stack_id: int, resource_id: int) -> None:

@@ -11,10 +11,11 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.messages import CheckMessage, Message
 from orchestrator.errors import ActionInProgress, Conflict, InvalidRequest, NotFound, NotSupported
-from orchestrator.operations import queued_actions, stored_bytes
+from orchestrator.operations import queued_actions
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.keystone.authority import authority_for_update, credential_for_operation
 from orchestrator.operations.observation import convergence, observation_pass
+from orchestrator.operations.quotas.room import STORED_BYTES
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.validation.types_of_author import authorize_return, needs_check
 from orchestrator.store.access import idempotency, quotas
@@ -239,7 +240,7 @@ def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[C
     if revision is None:
         raise NotFound("Revision", str(number))
     returned = authorize_return(context, stack, revision)
-    size = stored_bytes.limit_to_enforce(context, of_revision(context.database, stack.id, number))
+    size = context.require_room(STORED_BYTES, of_revision(context.database, stack.id, number))
     with (
         authority_for_update(context, stack, needs_admin=returned.needs_admin) as authority,
         context.database.borrow(hot=False) as db,

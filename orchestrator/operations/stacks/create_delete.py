@@ -17,10 +17,10 @@ import orjson
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import NotFound
 from orchestrator.json_types import JsonObject
-from orchestrator.operations import resource_quota, stored_bytes
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.events import event_sinks
 from orchestrator.operations.keystone.authority import authority_for_create, credential_for_operation
+from orchestrator.operations.quotas.room import RESOURCES, STORED_BYTES
 from orchestrator.operations.request_body import StackRequest, reject_nul_bytes
 from orchestrator.operations.runtime.sealed_parameters import sealed_values, without_hidden
 from orchestrator.operations.stack_completion import start_delete
@@ -70,9 +70,9 @@ def validate_and_insert(
     desired = desired_stack(context, new.request, validated, stack_uuid)
     if new.adopted is not None:
         desired = replace(desired, adopted=context.cipher.seal(new.adopted))
-    limit = resource_quota.require_room(context, desired.resource_count, reserve=True)
+    limit = context.require_room(RESOURCES, desired.resource_count)
     slices = slices_of(context, desired.template, validated)
-    size = stored_bytes.limit_to_enforce(context, added_bytes(desired, slices))
+    size = context.require_room(STORED_BYTES, added_bytes(desired, slices))
     with (
         authority_for_create(context, stack_uuid, needs_admin=validated.needs_admin) as authority,
         context.database.borrow(hot=False) as db,

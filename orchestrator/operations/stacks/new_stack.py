@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrator.errors import StackExists
-from orchestrator.operations import stack_quota
 from orchestrator.operations.adoption.adopt_abandon import Adopted, adoption_request
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import PausingFetcher
+from orchestrator.operations.quotas.room import STACKS
 from orchestrator.operations.request_body import StackRequest, read_request
 from orchestrator.store.access import idempotency, quotas
 from orchestrator.store.access.quotas import Limit
@@ -45,7 +45,7 @@ def read_new_stack(context: OperationContext, body: Body) -> NewStack:
 def _refuse_by_other_stacks(context: OperationContext, name: str) -> Limit | None:
     """Refuse a name that is taken and a stack beyond the quota; return the limit to enforce."""
     project_id, token = context.caller.project_id, context.client_token
-    limit = stack_quota.limit_to_enforce(context)
+    limit = context.require_room(STACKS)
     with context.database.borrow() as db:
         if root_stacks.is_taken(db, project_id, name):
             if token is not None and idempotency.find(db, project_id, token.token) is not None:

@@ -13,10 +13,10 @@ from typing import Final
 
 from orchestrator.errors import Conflict, Diagnostic, InvalidRequest, InvalidTemplate, NotFound, NotSupported
 from orchestrator.json_types import JsonObject
-from orchestrator.operations import resource_quota, stored_bytes
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.fetching import PausingFetcher
 from orchestrator.operations.keystone.authority import authority_for_update
+from orchestrator.operations.quotas.room import RESOURCES, STORED_BYTES
 from orchestrator.operations.request_body import (
     StackRequest,
     UpdateRequest,
@@ -109,9 +109,9 @@ def _accept(
             raise NotSupported("Updating a stack when it is suspended")
         proposal = propose(context, stack, body, patch=patch)
         count = proposal.desired.resource_count
-        limit = resource_quota.require_room(context, count, str(stack.uuid), reserve=True)
+        limit = context.require_room(RESOURCES, count, stack_uuid=str(stack.uuid))
         slices = slices_of(context, proposal.desired.template, proposal.validated)
-        size = stored_bytes.limit_to_enforce(context, added_bytes(proposal.desired, slices))
+        size = context.require_room(STORED_BYTES, added_bytes(proposal.desired, slices))
         requested, based_on = proposal.requested, stack.traversal if proposal.requested.patch else None
         if authority is None and requested.has_content:
             needs_admin = proposal.validated.needs_admin

@@ -9,7 +9,6 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 
 Db = Connection[TupleRow]
@@ -26,17 +25,11 @@ WHERE s.uuid = %(uuid)s::uuid AND s.deleted_at IS NULL
 """
 
 
-def total(database: Database, project_id: str) -> int:
-    """Return the number of resources of a project, nested stacks included.
-
-    Planned for the size of the project: the connections for checks would read a million revisions one by one.
-    """
-    with database.borrow(hot=False) as db:
-        return of_project(db, project_id)
-
-
 def of_project(db: Db, project_id: str) -> int:
-    """Return the same, as a transaction sees it."""
+    """Return the number of resources of a project, nested stacks included, as a transaction sees it.
+
+    The connections for checks would read a million revisions one by one.
+    """
     [(number,)] = db.execute(TOTAL, {"project_id": project_id}).fetchall()
     return int(number)
 

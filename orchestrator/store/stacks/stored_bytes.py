@@ -56,12 +56,6 @@ def of_project(db: Db, project_id: str) -> int:
     return int(number)
 
 
-def total(database: Database, project_id: str) -> int:
-    """Return the same; planned for the size of the project."""
-    with database.borrow(hot=False) as db:
-        return of_project(db, project_id)
-
-
 def of_revision(database: Database, stack_id: int, number: int) -> int:
     """Return the bytes of a revision without its texts, 0 if it does not exist."""
     with database.borrow() as db:

@@ -17,10 +17,11 @@ from api.limits.rate_limits import RateLimits
 from api.streaming.hub import EventHub, Scope
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.errors import ActionInProgress, LimitExceeded
-from orchestrator.operations import quotas, resource_quota, stack_quota, stored_bytes
 from orchestrator.operations.context import Body
 from orchestrator.operations.events import webhooks
-from orchestrator.operations.quotas import QUOTAS, CachedQuotas
+from orchestrator.operations.quotas import limits as quotas
+from orchestrator.operations.quotas import room
+from orchestrator.operations.quotas.limits import QUOTAS, CachedQuotas
 from orchestrator.operations.reconcile.check import check_bulk
 from orchestrator.operations.resource_context.large_values import reserve
 from orchestrator.operations.snapshots import snapshots
@@ -171,8 +172,7 @@ def world(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]
     """A world whose clock of rates stands still."""
     monkeypatch.setattr(rate_limits, "time", SimpleNamespace(monotonic=lambda: 0.0))
     made = World(postgres_url, request_burst_seconds=1.0, webhook_allow_private=True)
-    for counts in (stack_quota.counts_of, resource_quota.counts_of, stored_bytes.counts_of):
-        counts.cache_clear()
+    room.counts_of.cache_clear()
     yield made
     made.close()
 
@@ -207,11 +207,11 @@ def test_exactly_the_limit_is_accepted(world: World, name: str) -> None:
 
 
 def test_a_request_takes_the_lock_near_the_limit_only() -> None:
-    assert quotas.is_near(used=0, added=1, maximum=quotas.IN_PROGRESS)
-    assert not quotas.is_near(used=0, added=1, maximum=quotas.IN_PROGRESS + 1)
-    assert not quotas.is_near(used=989_999, added=1, maximum=1_000_000)
-    assert quotas.is_near(used=990_000, added=1, maximum=1_000_000)
-    assert not quotas.is_near(used=10**9, added=10**9, maximum=quotas.UNLIMITED)
+    assert room.is_near(used=0, added=1, maximum=room.IN_PROGRESS)
+    assert not room.is_near(used=0, added=1, maximum=room.IN_PROGRESS + 1)
+    assert not room.is_near(used=989_999, added=1, maximum=1_000_000)
+    assert room.is_near(used=990_000, added=1, maximum=1_000_000)
+    assert not room.is_near(used=10**9, added=10**9, maximum=quotas.UNLIMITED)
 
 
 def test_nested_stacks_do_not_exceed_the_quota_together(world: World) -> None:

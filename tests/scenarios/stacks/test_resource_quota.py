@@ -10,11 +10,11 @@ import pytest
 
 from orchestrator.config import Settings
 from orchestrator.errors import LimitExceeded
-from orchestrator.operations import project_counts
 from orchestrator.operations.context import Body
 from orchestrator.operations.preview.create import preview_create
 from orchestrator.operations.preview.update import preview_update
-from orchestrator.operations.resource_quota import ResourceCounts, counts_of
+from orchestrator.operations.quotas import counts
+from orchestrator.operations.quotas.room import RESOURCES, counts_of, require_room
 from orchestrator.security.caller import Caller
 from orchestrator.store.access import resource_counts
 from orchestrator.store.access.quotas import set_maximum
@@ -124,7 +124,8 @@ def test_a_rollback_keeps_the_number_of_its_revision(small: World) -> None:
     small.update("a", {**some(1), "broken": test_resource(fail=True)}, disable_rollback=False)
     small.deliver_all()
     assert small.stack_row("a").state == "ROLLBACK_COMPLETE"
-    assert resource_counts.total(small.database, "p1") == 3
+    with small.database.borrow() as db:
+        assert resource_counts.of_project(db, "p1") == 3
 
 
 def test_an_expensive_count_is_repeated_seldom(small: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,25 +136,23 @@ def test_an_expensive_count_is_repeated_seldom(small: World, monkeypatch: pytest
         now[0] += 0.5
         return 1_000_000
 
-    monkeypatch.setattr(resource_counts, "total", count)
-    monkeypatch.setattr(project_counts, "time", type("Clock", (), {"monotonic": lambda: now[0]}))
-    counts = ResourceCounts(small.database)
+    quota = replace(RESOURCES, used=count)
+    monkeypatch.setattr(counts, "time", type("Clock", (), {"monotonic": lambda: now[0]}))
     for _ in range(100):
-        counts.require_room("p1", 5_000_000, 10, reserve=True)
+        require_room(small.database, quota, "p1", 5_000_000, 10)
         now[0] += 0.05
     assert len(reads) == 1
     with pytest.raises(LimitExceeded):  # the accepted resources are known without another count
-        counts.require_room("p1", 1_001_000, 1)
+        require_room(small.database, quota, "p1", 1_001_000, 1, reserve=False)
     now[0] += 10
-    counts.require_room("p1", 1_001_000, 1)
+    require_room(small.database, quota, "p1", 1_001_000, 1, reserve=False)
     assert len(reads) == 2
 
 
 def test_counts_of_a_bounded_number_of_projects_are_kept(
     small: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(project_counts, "MAX_COUNTED", 3)
-    counts = ResourceCounts(small.database)
+    monkeypatch.setattr(counts, "MAX_COUNTED", 3)
     for number in range(5):
-        counts.require_room(str(number), 1, 1)
-    assert len(counts._counts._counts) == 3
+        require_room(small.database, RESOURCES, str(number), 1, 1, reserve=False)
+    assert len(counts_of(small.database, RESOURCES)._counts) == 3

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from orchestrator.errors import LimitExceeded
-from orchestrator.operations import project_counts, quotas, stack_quota
+from orchestrator.operations.quotas import counts, room
+from orchestrator.operations.quotas.room import STACKS
 from orchestrator.store.access.quotas import set_maximum
 from tests.scenarios.world import World, test_resource
 
@@ -18,7 +20,7 @@ QUOTA = 20
 def world(postgres_url: str) -> Iterator[World]:
     """A world whose projects may have some stacks."""
     made = World(postgres_url, max_stacks_per_tenant=QUOTA)
-    stack_quota.counts_of.cache_clear()
+    room.counts_of.cache_clear()
     yield made
     made.close()
 
@@ -41,13 +43,13 @@ def test_stacks_are_counted_seldom_far_from_the_quota(world: World, monkeypatch:
         now[0] += 0.01
         return 2
 
-    monkeypatch.setattr(stack_quota, "count_stacks", count)
-    monkeypatch.setattr(project_counts, "time", type("Clock", (), {"monotonic": lambda: now[0]}))
+    stacks = replace(STACKS, used=count)
+    monkeypatch.setattr(counts, "time", type("Clock", (), {"monotonic": lambda: now[0]}))
     with world.database.connect() as db:
-        set_maximum(db, "p1", "stacks", quotas.IN_PROGRESS + 10)
-    limits = [stack_quota.limit_to_enforce(world.context) for _ in range(QUOTA)]
+        set_maximum(db, "p1", "stacks", room.IN_PROGRESS + 10)
+    limits = [world.context.require_room(stacks) for _ in range(QUOTA)]
     assert len(reads) == 1
     assert [limit is None for limit in limits] == [True] * 8 + [False] * 12  # the ninth stack is close to it
     now[0] += 1
-    assert stack_quota.limit_to_enforce(world.context) is None
+    assert world.context.require_room(stacks) is None
     assert len(reads) == 2

@@ -10,15 +10,15 @@ import orjson
 import pytest
 
 from orchestrator.errors import LimitExceeded
-from orchestrator.operations import stored_bytes
 from orchestrator.operations.context import Body
 from orchestrator.operations.maintenance.purge import Policy, purge
+from orchestrator.operations.quotas.room import counts_of
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.operations.software import api_requests
 from orchestrator.operations.stacks import actions
 from orchestrator.security.caller import Caller
 from orchestrator.store.access.quotas import set_maximum
-from orchestrator.store.stacks.stored_bytes import total
+from orchestrator.store.stacks.stored_bytes import of_project
 from tests.scenarios.children.test_nested_stacks import URL, child_text, nested
 from tests.scenarios.world import World, test_resource
 
@@ -29,7 +29,7 @@ REFUSAL = "You have reached the maximum stored bytes per tenant"
 @pytest.fixture
 def world(postgres_url: str) -> Iterator[World]:
     """A world with fresh counts."""
-    stored_bytes.counts_of.cache_clear()
+    counts_of.cache_clear()
     made = World(postgres_url)
     yield made
     made.close()
@@ -44,7 +44,8 @@ def file(kilobytes: int, letter: str = "x") -> dict[str, str]:
 
 
 def used(world: World, project: str = "p1") -> int:
-    return total(world.database, project)
+    with world.database.borrow() as db:
+        return of_project(db, project)
 
 
 def allow(world: World, maximum: int) -> None:

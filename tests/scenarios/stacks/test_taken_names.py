@@ -10,9 +10,9 @@ import orjson
 import pytest
 
 from orchestrator.errors import LimitExceeded, StackExists
-from orchestrator.operations import stack_quota
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.preview.create import preview_create
+from orchestrator.operations.quotas.room import counts_of
 from orchestrator.operations.stacks.create_delete import create
 from orchestrator.resources.base import ResourceType
 from orchestrator.store.access.idempotency import ClientToken, TokenTaken
@@ -45,7 +45,7 @@ def world(postgres_url: str) -> Iterator[World]:
     made = World(
         postgres_url, types={"Test::LookedUp": LookedUp()}, max_stacks_per_tenant=2, enable_stack_adopt=True
     )
-    stack_quota.counts_of.cache_clear()
+    counts_of.cache_clear()
     yield made
     made.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
@@ -15,7 +15,6 @@ from psycopg.rows import TupleRow
 
 from orchestrator.config import Settings
 from orchestrator.store.access import quotas
-from orchestrator.store.access.quotas import Limit
 from orchestrator.store.connections.database import Database
 
 Db = Connection[TupleRow]
@@ -23,8 +22,6 @@ Db = Connection[TupleRow]
 UNLIMITED: Final = -1
 CACHED_SECONDS: Final = 10.0  # delay until a changed limit of rates, sizes and streams takes effect
 MAX_CACHED: Final = 10_000  # projects
-IN_PROGRESS: Final = 1_000  # requests of a project at a time, in all processes
-CLOSE: Final = 0.01  # of a limit: the part that may be used while a count is reused
 STREAM_SHARE: Final = 2  # without a setting, a project has 1/STREAM_SHARE of the event streams of a process
 
 # The names of quotas, and the settings with their defaults.
@@ -54,25 +51,6 @@ def default(settings: Settings, name: str) -> float:
     if value or name not in POSITIVE:
         return value
     return max(1, settings.max_event_streams // STREAM_SHARE) if name == "event_streams" else UNLIMITED
-
-
-def is_near(*, used: int, added: int, maximum: int) -> bool:
-    """Whether requests in progress, each of which adds `added` to the `used` part, could exceed a limit.
-
-    Then the transaction that adds checks the limit under the lock of its project (store/adr/0007).
-    """
-    return 0 <= maximum <= used + max(IN_PROGRESS * added, CLOSE * maximum)
-
-
-def near(
-    db: Db, project_id: str, maximum: int, used: Callable[[Db, str], int], refusal: str, *, added: int = 1
-) -> Limit | None:
-    """Return the limit that the transaction which adds `added` enforces, None if the project is far from it;
-    `used` counts the rows of the project at once.
-    """
-    if maximum < 0 or not is_near(used=used(db, project_id), added=added, maximum=maximum):
-        return None
-    return Limit(project_id, maximum, used, refusal)
 
 
 def limit(db: Db, settings: Settings, project_id: str, name: str) -> int:
