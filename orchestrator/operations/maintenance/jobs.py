@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from orchestrator.operations import queued_actions
 from orchestrator.operations.events import webhook_wake_up
 from orchestrator.operations.maintenance import late_requests, node_messages, orphans, purge, stack_ends
-from orchestrator.operations.observation import maintenance as observation
+from orchestrator.operations.observation import healing, observation_pass, rounds
 from orchestrator.operations.runtime.maintenance_job import MaintenanceJob
 from orchestrator.operations.signals import maintenance as signals
 from orchestrator.operations.snapshots import cleanup
@@ -18,8 +18,8 @@ def maintenance_jobs() -> Sequence[MaintenanceJob]:
     return (
         node_messages.DUE,
         signals.DUE,
-        observation.GROUPS,
-        observation.OBSERVATIONS,
+        rounds.GROUPS,
+        observation_pass.OBSERVATIONS,
         late_requests.DUE,
         node_messages.QUEUED,
         webhook_wake_up.new_job(),
@@ -30,10 +30,10 @@ def maintenance_jobs() -> Sequence[MaintenanceJob]:
         cleanup.PENDING,
         node_messages.SUPERSEDED,
         purge.BREAKERS,
-        observation.DISCOVERIES,
+        rounds.DISCOVERIES,
         stack_ends.STALLED,
         orphans.ORPHANS,
-        observation.PASSES,
-        observation.REPAIRS,
+        observation_pass.PASSES,
+        healing.REPAIRS,
         stack_ends.COUNTED,
     )

@@ -22,14 +22,13 @@ from orchestrator.engine.observation.policies import accepts
 from orchestrator.engine.observation.repairs import Mark, action_for, corrected, obstacle
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
-from orchestrator.operations.maintenance.node_messages import MAX_ROWS
 from orchestrator.operations.observation.faults import is_in_group, observed_fault
 from orchestrator.operations.observation.findings import evidence_of, full_context, recorded_values
 from orchestrator.operations.observation.healing import busy
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context.state import load_state
 from orchestrator.operations.runtime.circuit_breaker import GuardedType
-from orchestrator.operations.runtime.maintenance_job import Maintenance, MaintenanceJob
+from orchestrator.operations.runtime.maintenance_job import MAX_ROWS, Maintenance, MaintenanceJob
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.store.connections.damaged_rows import DAMAGED, damage
 from orchestrator.store.maintenance import late_requests as store

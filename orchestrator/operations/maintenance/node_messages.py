@@ -8,14 +8,18 @@ from typing import Final
 from orchestrator import metrics
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import logger
-from orchestrator.operations.runtime.maintenance_job import AUDIT_SECONDS, Maintenance, MaintenanceJob
+from orchestrator.operations.runtime.maintenance_job import (
+    AUDIT_SECONDS,
+    MAX_ROWS,
+    Maintenance,
+    MaintenanceJob,
+)
 from orchestrator.store.connections.damaged_rows import apart
 from orchestrator.store.maintenance import sweep_queries
 from orchestrator.store.nodes import repository
 
 log = logger()
 
-MAX_ROWS: Final = 1_000  # maximum rows per kind of work and sweep
 MAX_LOGGED: Final = 20  # lost leases that a sweep logs one by one
 ENQUEUED_WITHIN_SECONDS: Final = 2.0  # of the commit that marked the nodes
 LEASE_EXPIRED: Final = "its worker or planner died, hung, or could not reach the database"

@@ -9,8 +9,12 @@ from orchestrator import metrics
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import logger
 from orchestrator.operations import stack_completion
-from orchestrator.operations.maintenance.node_messages import MAX_ROWS
-from orchestrator.operations.runtime.maintenance_job import AUDIT_SECONDS, Maintenance, MaintenanceJob
+from orchestrator.operations.runtime.maintenance_job import (
+    AUDIT_SECONDS,
+    MAX_ROWS,
+    Maintenance,
+    MaintenanceJob,
+)
 from orchestrator.store.connections.damaged_rows import apart
 from orchestrator.store.connections.database import try_lock, unlock
 from orchestrator.store.maintenance import stalled, sweep_queries

@@ -17,7 +17,7 @@ from psycopg.rows import TupleRow
 from orchestrator import metrics
 from orchestrator.config import Settings
 from orchestrator.engine.check.outcome import error_text
-from orchestrator.engine.messages import CheckMessage
+from orchestrator.engine.messages import CheckMessage, Message
 from orchestrator.engine.observation import policies
 from orchestrator.engine.observation import repairs as rules_of_repair
 from orchestrator.engine.observation.policies import Place, Rule
@@ -33,6 +33,7 @@ from orchestrator.engine.observation.repairs import (
 from orchestrator.logs import logger
 from orchestrator.operations.observation.faults import Damaged, fault_of, is_in_group, set_properties
 from orchestrator.operations.observation.repair_units import memberships
+from orchestrator.operations.runtime.maintenance_job import Maintenance, MaintenanceJob
 from orchestrator.resources.base import ResourceType
 from orchestrator.store.connections.damaged_rows import DAMAGED, damage
 from orchestrator.store.connections.database import UNREACHABLE
@@ -43,6 +44,8 @@ from orchestrator.store.traversals import traversals
 
 Db = Connection[TupleRow]
 log = logger()
+
+REPAIR_SECONDS: Final = 2.0  # between two searches for due repairs
 
 DEFAULT_LIMITS: Final = Limits()
 MAX_FAULTS: Final = 500  # decided at a time
@@ -292,3 +295,19 @@ def _start(db: Db, root_id: int, starts: Mapping[int, Start]) -> Iterable[CheckM
     metrics.count_repair("started", len(marked))
     log.info("audit", action="stacks:repair", automatic=True, stack_id=root_id, resources=len(marked))
     return [started.message]
+
+
+def repair(tools: Maintenance) -> Sequence[Message]:
+    """Start due repairs. A fault of this code must not stop the sweep."""
+    if not tools.settings.observation_interval_seconds:
+        return ()
+    try:
+        return repair_due_faults(tools.db, tools.types, limits=limits_of(tools.settings))
+    except UNREACHABLE:
+        raise
+    except Exception:
+        log.exception("repair_error")
+        return ()
+
+
+REPAIRS: Final = MaintenanceJob("repairs", repair, repairs.HAS_FAULTS, every=REPAIR_SECONDS)

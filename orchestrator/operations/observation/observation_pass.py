@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.engine.messages import ObservationMessage
+from orchestrator import metrics
+from orchestrator.engine.messages import Message, ObservationMessage
+from orchestrator.operations.runtime.maintenance_job import (
+    MAX_ROWS,
+    Maintenance,
+    MaintenanceJob,
+)
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.store import observations
+from orchestrator.store.connections.damaged_rows import apart
 
 Db = Connection[TupleRow]
 Types = Mapping[str, ResourceType]
@@ -82,3 +89,25 @@ def is_observable(types: Types, type_name: str) -> bool:
     if type_ is None or isinstance(type_, NestedType):
         return True
     return type_.calls_out and type_.can_check
+
+
+def enqueue_observations(tools: Maintenance) -> Sequence[Message]:
+    """Return messages for the resources of passes."""
+    observed = observations.due(tools.db, tools.settings.re_enqueue_seconds, MAX_ROWS)
+    metrics.count_recovered("observation", len(observed))
+    return observed
+
+
+def continue_passes(tools: Maintenance) -> Sequence[Message]:
+    """Select the next resources of passes; return their messages."""
+    messages: list[Message] = []
+    for stack_id in observations.due_passes(tools.db):
+        with apart("stack", stack_id=stack_id), tools.db.transaction():
+            messages += continue_pass(tools.db, tools.types, stack_id, tools.settings.re_enqueue_seconds)
+    return messages
+
+
+OBSERVATIONS: Final = MaintenanceJob(
+    "observations", enqueue_observations, observations.HAS_DUE, exclusive=True
+)
+PASSES: Final = MaintenanceJob("observation_passes", continue_passes, observations.HAS_DUE_PASSES)

@@ -12,6 +12,7 @@ from typing import Final
 from orchestrator import metrics
 from orchestrator.config import Settings
 from orchestrator.engine.check.outcome import error_text
+from orchestrator.engine.messages import Message
 from orchestrator.engine.observation.drift import OF_PROJECT
 from orchestrator.engine.observation.rounds import next_interval, pause
 from orchestrator.errors import AwaitingBudget, Misconfigured, OrchestratorError, Superseded
@@ -21,6 +22,12 @@ from orchestrator.operations.observation.list_round import ListRound
 from orchestrator.operations.observation.notified import observe_notified
 from orchestrator.operations.observation.single_round import SingleRound
 from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.runtime.maintenance_job import (
+    AUDIT_SECONDS,
+    MAX_ROWS,
+    Maintenance,
+    MaintenanceJob,
+)
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.store.connections.database import UNREACHABLE
@@ -183,3 +190,20 @@ def _types(engine: WorkerContext, group: Group) -> dict[str, ResourceType]:
 
 
 _ROUNDS: Final = {"discovery": _discover, "lists": _observe_lists, "single": _observe_singly}
+
+
+def enqueue_groups(tools: Maintenance) -> Sequence[Message]:
+    """Return messages for the groups to be observed."""
+    return groups.due(tools.db, MAX_ROWS) if tools.settings.observation_interval_seconds else ()
+
+
+def start_discoveries(tools: Maintenance) -> Sequence[Message]:
+    """Have the groups of new resources created."""
+    interval = tools.settings.observation_interval_seconds
+    if interval:
+        groups.start_discoveries(tools.db, tools.settings.region_name, interval)
+    return ()
+
+
+GROUPS: Final = MaintenanceJob("observation_groups", enqueue_groups, groups.HAS_DUE, exclusive=True)
+DISCOVERIES: Final = MaintenanceJob("discoveries", start_discoveries, every=AUDIT_SECONDS)

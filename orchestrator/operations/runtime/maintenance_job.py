@@ -17,6 +17,7 @@ from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 
 AUDIT_SECONDS: Final = 30.0  # between two runs of a job that should find nothing
+MAX_ROWS: Final = 1_000  # of a kind of work, in a sweep
 
 WaitingSeconds = Callable[[Collection[str]], Mapping[str, float]]
 

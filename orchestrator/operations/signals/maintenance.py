@@ -7,10 +7,8 @@ from typing import Final
 
 from orchestrator import metrics
 from orchestrator.engine.messages import Message
-from orchestrator.operations.runtime.maintenance_job import Maintenance, MaintenanceJob
+from orchestrator.operations.runtime.maintenance_job import MAX_ROWS, Maintenance, MaintenanceJob
 from orchestrator.store.signals import queue
-
-MAX_ROWS: Final = 1_000  # of a sweep
 
 
 def enqueue_due(tools: Maintenance) -> Sequence[Message]:
