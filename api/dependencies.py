@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from flask import Flask, current_app, g
 
@@ -118,19 +118,14 @@ class AppState:
     def close(self) -> None:
         """End the threads of the parts, the last part first."""
         for part in reversed(self.parts.values()):
-            if isinstance(part, SupportsClose):
-                part.close()
+            getattr(part, "close", lambda: None)()
 
 
-@runtime_checkable
-class SupportsClose(Protocol):
-    """A part with threads."""
+class Layer(NamedTuple):
+    """A WSGI layer around an application."""
 
-    def close(self) -> None:
-        """End them."""
-
-
-Layer = Callable[[Wsgi, AppState], Wsgi]
+    name: str
+    wrap: Callable[[Wsgi, AppState], Wsgi]
 
 
 class Application(Flask):
@@ -145,7 +140,7 @@ class Application(Flask):
         self.state = state
         self._entry: Wsgi = super().wsgi_app
         for layer in reversed(layers):
-            self._entry = layer(self._entry, state)
+            self._entry = layer.wrap(self._entry, state)
 
     def wsgi_app(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Pass a request through the layers."""

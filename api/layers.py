@@ -19,61 +19,19 @@ from api.middleware.turns import Turns
 from api.web_applications import mounted
 
 
-def trusted_proxies(app: Wsgi, state: AppState) -> Wsgi:
-    """Apply the headers of trusted proxies and no others."""
-    return TrustedProxies(app, state.dependencies.settings)
-
-
-def access_log(app: Wsgi, _state: AppState) -> Wsgi:
-    """Log each request, including those that a later layer rejects."""
-    return Logged(app)
-
-
-def response_headers(app: Wsgi, _state: AppState) -> Wsgi:
-    """Add the headers of every response."""
-    return ResponseHeaders(app)
-
-
-def local_requests(app: Wsgi, state: AppState) -> Wsgi:
-    """Reject requests from elsewhere if the API has no authentication, or a simulated cloud."""
+def _local_requests(app: Wsgi, state: AppState) -> Wsgi:
     settings = state.dependencies.settings
-    needed = settings.auth == "none" or settings.simulated_cloud
-    return LocalRequests(app, settings) if needed else app
+    return LocalRequests(app, settings) if settings.auth == "none" or settings.simulated_cloud else app
 
 
-def in_flight(app: Wsgi, state: AppState) -> Wsgi:
-    """Count concurrent requests by caller and project."""
-    return InFlight(app, state.dependencies.settings)
-
-
-def turns(app: Wsgi, _state: AppState) -> Wsgi:
-    """Compute responses in turns of their projects."""
-    return Turns(app)
-
-
-def web_applications(app: Wsgi, state: AppState) -> Wsgi:
-    """Pass requests to the console and similar applications, whose calls enter at the next layer."""
-    return mounted(app, state)
-
-
-def signal_fast_path(app: Wsgi, state: AppState) -> Wsgi:
-    """Answer regular signals."""
-    return SignalFastPath(state, app)
-
-
-def version_prefix(app: Wsgi, _state: AppState) -> Wsgi:
-    """Move the version of the API from the path to the mount point."""
-    return Versioned(app)
-
-
-WSGI_LAYERS: Final[tuple[Layer, ...]] = (
-    trusted_proxies,
-    access_log,
-    response_headers,
-    local_requests,
-    in_flight,
-    turns,
-    web_applications,
-    signal_fast_path,
-    version_prefix,
+WSGI_LAYERS: Final = (
+    Layer("trusted_proxies", lambda app, state: TrustedProxies(app, state.dependencies.settings)),
+    Layer("access_log", lambda app, _: Logged(app)),
+    Layer("response_headers", lambda app, _: ResponseHeaders(app)),
+    Layer("local_requests", _local_requests),
+    Layer("in_flight", lambda app, state: InFlight(app, state.dependencies.settings)),
+    Layer("turns", lambda app, _: Turns(app)),
+    Layer("web_applications", mounted),
+    Layer("signal_fast_path", lambda app, state: SignalFastPath(state, app)),
+    Layer("version_prefix", lambda app, _: Versioned(app)),
 )

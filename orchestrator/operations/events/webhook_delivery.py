@@ -21,9 +21,11 @@ import orjson
 from orchestrator.backoff import backoff_seconds
 from orchestrator.clients.webhook_sender import NotDelivered, deliver
 from orchestrator.config import Settings
+from orchestrator.engine.messages import Message
 from orchestrator.json_types import JsonObject
 from orchestrator.logs import logger
 from orchestrator.operations.events.event_body import event_body, event_stack_fields
+from orchestrator.operations.runtime.maintenance_job import Maintenance, MaintenanceJob
 from orchestrator.operations.runtime.quarantine import Quarantine
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.damaged_rows import DAMAGED, damage
@@ -178,3 +180,26 @@ def message(message_type: str, uuid: object, project_id: str, events: Sequence[J
     return orjson.dumps(
         {"type": message_type, "webhook_id": str(uuid), "project_id": project_id, "events": list(events)}
     )
+
+
+class WebhookWakeUp:
+    """Remembers the last event up to which webhooks were marked as due, while a webhook is active."""
+
+    def __init__(self) -> None:
+        """Begin without a position: the first run marks all webhooks."""
+        self._rung_until: int | None = None
+
+    def run(self, tools: Maintenance) -> Sequence[Message]:
+        """Mark the webhooks that events since the last run concern."""
+        self._rung_until = webhooks.mark_due(tools.db, self._rung_until)
+        return ()
+
+    def forget(self) -> None:
+        """Forget the position: no webhook is active."""
+        self._rung_until = None
+
+
+def wake_up_job() -> MaintenanceJob:
+    """Return the job of a new sweep."""
+    job = WebhookWakeUp()
+    return MaintenanceJob("webhooks", job.run, webhooks.HAS_ACTIVE, rest=job.forget)

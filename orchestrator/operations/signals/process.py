@@ -11,7 +11,9 @@ import itertools
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
+from orchestrator import metrics
 from orchestrator.engine.check.outcome import failure_reason, retry_seconds
 from orchestrator.engine.messages import Message, SignalMessage
 from orchestrator.errors import (
@@ -35,6 +37,7 @@ from orchestrator.operations.resource_context.state import (
     to_columns,
 )
 from orchestrator.operations.runtime.lease_keeper import new_lease
+from orchestrator.operations.runtime.maintenance_job import MAX_ROWS, Maintenance, MaintenanceJob
 from orchestrator.operations.signals import scale_group
 from orchestrator.operations.signals.group_requests import ForwardedSignals
 from orchestrator.operations.software.type_store import DeploymentStore
@@ -285,3 +288,13 @@ def _reason(result: Signalled, details: object) -> str:
             )
         case _:
             return "Unknown"
+
+
+def enqueue_due(tools: Maintenance) -> Sequence[Message]:
+    """Return messages for signals whose message was lost, or which wait for a due time."""
+    messages = queue.due(tools.db, tools.settings.re_enqueue_seconds, MAX_ROWS)
+    metrics.count_recovered("signal", len(messages))
+    return messages
+
+
+DUE: Final = MaintenanceJob("signals", enqueue_due, queue.HAS_DUE, exclusive=True)

@@ -16,9 +16,12 @@ NUMBERED = re.compile(r"^\d+\. `(\w+)`: \S", re.MULTILINE)
 
 @pytest.mark.parametrize(
     ("ordered", "file"),
-    [(WSGI_LAYERS, "api/layers.py"), (REQUEST_STEPS, "api/request_steps.py")],
+    [
+        ([layer.name for layer in WSGI_LAYERS], "api/layers.py"),
+        ([step.__name__ for step in REQUEST_STEPS], "api/request_steps.py"),
+    ],
     ids=["layers", "steps"],
 )
 def test_the_order_of_a_request_is_the_documented_one(ordered, file):
     section = PAGE.read_text().partition(f"(`{file}`)")[2].split("\n\n")[1]
-    assert NUMBERED.findall(section) == [each.__name__ for each in ordered]
+    assert NUMBERED.findall(section) == ordered
