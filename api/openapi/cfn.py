@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from api.openapi.operation import JSON, Operation, Operations, Response, Shape, described, ok, optional
+from api.openapi.operation import JSON, Operation, Operations, Response, ok
+from orchestrator.bodies.model import Shape, described, optional
 from orchestrator.json_types import JsonObject
 
 SIGNED: Final = "signed"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from api.openapi.observations import Difference, Verdict
-from api.openapi.operation import Shape, described, optional
-from api.openapi.shapes import UUID, Id
+from orchestrator.bodies.model import UUID, Id, Shape, described, optional
 from orchestrator.json_types import JsonObject
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from flask import Flask
 from pydantic import TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 from werkzeug.routing import Rule
 
 from api.middleware.authorization import ASKING, name_of
@@ -384,19 +384,19 @@ def _resolved(schema: JsonMapping, shapes: JsonMapping) -> JsonMapping:
     )
 
 
-def _schemas(operations: Iterable[Operation]) -> tuple[Mapping[Any, Any], JsonObject]:
+def _schemas(operations: Sequence[Operation]) -> tuple[Mapping[Any, Any], JsonObject]:
     """Return the schemas of all named shapes, and the shared definitions."""
-    named: dict[Any, None] = {}
-    for operation in operations:
-        named.update(dict.fromkeys(shape for shape in (operation.query, operation.body) if shape is not None))
-        for answer in operation.answers.values():
-            named.update(dict.fromkeys(s for s in (answer.shape, *answer.also.values()) if s is not None))
-    named.update(dict.fromkeys(answer.shape for answer in ERROR_RESPONSES.values()))
-    shapes = list(named)
+    sent = [shape for operation in operations for shape in (operation.query, operation.body)]
+    answers = [answer for operation in operations for answer in operation.answers.values()]
+    answered = [shape for answer in answers for shape in (answer.shape, *answer.also.values())]
+    answered += [answer.shape for answer in ERROR_RESPONSES.values()]
+    modes: dict[Any, JsonSchemaMode] = dict.fromkeys(answered, "serialization")
+    modes |= dict.fromkeys(sent, "validation")
+    modes.pop(None, None)
     inputs, defined = TypeAdapter.json_schemas(
-        [(number, "validation", TypeAdapter(shape)) for number, shape in enumerate(shapes)],
+        [(number, mode, TypeAdapter(shape)) for number, (shape, mode) in enumerate(modes.items())],
         ref_template=REF,
         schema_generator=_Schemas,
     )
-    by_shape = {shape: inputs[number, "validation"] for number, shape in enumerate(shapes)}
+    by_shape = {shape: inputs[number, mode] for number, (shape, mode) in enumerate(modes.items())}
     return by_shape, defined.get("$defs", {})

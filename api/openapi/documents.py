@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from api.openapi.operation import Operation, Operations, Shape, described, no_content, ok, optional
-from api.openapi.shapes import UUID, Id, Link, Page, Progress, State, Time
+from api.openapi.operation import Operation, Operations, no_content, ok
+from api.openapi.shapes import Link, Page, Progress, State
 from api.openapi.stacks import BUSY, TEMPLATE, QueuedAction, QueueQuery
+from orchestrator.bodies.model import UUID, Id, Shape, Time, described, optional
 from orchestrator.json_types import JsonObject
 
 TAG: Final = "documents"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from api.openapi.operation import Operation, Operations, Response, Shape, described, ok, optional
+from api.openapi.operation import Operation, Operations, Response, ok
 from api.openapi.resources import Event
-from api.openapi.shapes import UUID, Id, Page, Sent, Time
+from api.openapi.shapes import Page, Sent
+from orchestrator.bodies.model import Id, Shape, described, optional
+from orchestrator.bodies.webhooks import Delivery, Rearm, Webhook, WebhookCreate
 
 EVENTS: Final = "events"
 WEBHOOKS: Final = "webhooks"
@@ -59,44 +61,6 @@ class ProjectEvents(Shape):
     more: bool = described("Whether further events exist now.", False)
 
 
-class WebhookCreate(Shape):
-    """A new webhook."""
-
-    url: str = described("URL, http or https, with a public address.", "https://example.org/hook")
-    secret: str | None = optional(
-        "Signing secret: `whsec_` and 24 to 64 bytes in base64. Default: generated."
-    )
-    stack: str | None = optional("Only events of this stack, by name or id.", "web")
-    nested_depth: int | None = optional("Include nested stacks up to this depth.", 0, ge=0)
-    events: Literal["all", "stack"] | None = optional(
-        "All events, or only events of stacks themselves.", "stack"
-    )
-    after: str | None = optional("Start after this `sequence`; default: new events only.", "now")
-
-
-class Webhook(Shape):
-    """A webhook."""
-
-    id: Id
-    url: str = described("URL with masked query.", "https://example.org/hook?******")
-    secret: str = described("Secret; unmasked only in the response to its creation.", "******")
-    stack_id: str | None = described("Only events of this stack.", UUID)
-    stack_name: str | None = described("Name.", "web")
-    nested_depth: int = described("Depth of included nested stacks.", 0)
-    events: Literal["all", "stack"] = described("All events, or only events of stacks themselves.", "all")
-    state: Literal["active", "dead"] = described("`dead` after too many failed deliveries.", "active")
-    sequence: str = described("Position of the last delivered event.", "812.41")
-    tries: int = described("Consecutive failed deliveries.", 0)
-    failing_since: Time | None = described("Start of the failures.", "2026-01-01T12:00:00Z")
-    last_error: str | None = described("Last error.", "it answered 500")
-    next_attempt_at: Time | None = described("Time of the next attempt.", "2026-01-01T12:00:00Z")
-    delivered: int = described("Number of delivered events.", 12)
-    delivered_at: Time | None = described("Time of the last successful delivery.", "2026-01-01T12:00:00Z")
-    event_sink: bool = described("Whether it is an event sink of an environment.", False)
-    created_by: str | None = described("Creating user.", "alice")
-    creation_time: Time
-
-
 class WebhookList(Shape):
     """Webhooks."""
 
@@ -113,20 +77,6 @@ class WebhookQuery(Page):
     """Filter of webhooks."""
 
     state: Literal["active", "dead"] | None = optional("Filter by state.", "dead")
-
-
-class Rearm(Shape):
-    """Start position."""
-
-    after: str | None = optional("Start after this `sequence`; default: resume at its position.", "now")
-
-
-class Delivery(Shape):
-    """Result of a delivery."""
-
-    delivered: bool = described("Whether the receiver accepted it.", True)
-    status: int | None = described("Status code of the receiver.", 204)
-    error: str | None = described("Error.", "it answered 500")
 
 
 class DeliveryShow(Shape):

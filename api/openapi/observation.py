@@ -4,71 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from api.openapi.operation import Operation, Operations, Response, Shape, described, ok, optional
-from api.openapi.shapes import UUID, Id, Page, Time
+from api.openapi.operation import Operation, Operations, Response, ok
+from api.openapi.shapes import Page
+from orchestrator.bodies.model import UUID, Id, Shape, Time, described, optional
+from orchestrator.bodies.observation_policies import Kind, Mode, ObservationPolicy, ObservationPolicyCreate
 from orchestrator.engine.observation.repairs import RepairStatus
 
 OBSERVATION: Final = "observation"
-Kind = Literal["policy", "pause", "accept"]
-Mode = Literal["off", "report", "heal", "ask"]
-Repeats = Literal["daily", "weekly"]
-
-
-class ObservationPolicyCreate(Shape):
-    """A new policy, pause or acceptance."""
-
-    kind: Kind = described("What to create: a policy, a pause, or an accepted difference.", "policy")
-    name: str | None = optional(
-        "Of a policy without another object: environments refer to it (`observation_policy`).", "gold"
-    )
-    stack: str | None = optional("Stack, by name or id. Default: the whole project.", "web")
-    type: str | None = optional("Only resources of this type.", "OS::Nova::Server")
-    resource: str | None = optional("Only this resource: its path in the stack, with dots.", "group.0.server")
-    mode: Mode | None = optional(
-        "Of a policy. `off`: nothing; `report`: verdicts only; `heal`: repair; `ask`: repair after approval.",
-        "heal",
-    )
-    interval: float | None = optional(
-        "Of a policy: longest time between two observations, in seconds, if the resources are to be observed "
-        "more often than others (of the project: or more rarely).",
-        30.0,
-    )
-    path: str | None = optional(
-        "Of an acceptance: a pattern for paths of properties in the stack.", "web.properties.metadata.*"
-    )
-    reason: str | None = optional(
-        "Reason; required for pauses and acceptances.", "planned work on the network"
-    )
-    starts_at: str | None = optional("Start of a pause. Default: now.", "2026-01-01T22:00:00Z")
-    until: str | None = optional(
-        "End of a pause (required) or an acceptance; with `repeats` of the first window.",
-        "2026-01-02T02:00:00Z",
-    )
-    repeats: Repeats | None = optional("The pause is a maintenance window that repeats.", "weekly")
-    all: bool | None = optional("Required for a path that accepts everything.", False)
-
-
-class ObservationPolicy(Shape):
-    """A policy, a pause or an acceptance."""
-
-    id: Id
-    kind: Kind = described("Kind.", "policy")
-    stack_id: str | None = described("Stack; null: the whole project.", UUID)
-    stack_name: str | None = described("Name.", "web")
-    type: str | None = described("Only resources of this type.", "OS::Nova::Server")
-    resource: str | None = described("Only this resource.", None)
-    name: str | None = described("Of a policy to which environments refer.", None)
-    mode: Mode | None = described("Of a policy.", "heal")
-    interval: float | None = described("Of a policy: longest time between two observations.", None)
-    path: str | None = described("Of an acceptance.", None)
-    reason: str | None = described("Reason.", None)
-    starts_at: Time = described("Start.")
-    until: Time | None = described("End, or the end of the first window.")
-    repeats: Repeats | None = described("Repetition of a maintenance window.", None)
-    created_by: str | None = described("User.", "alice")
-    creation_time: Time = described("Creation.")
-    ended_at: Time | None = described("Removal or replacement.")
-    ended_by: str | None = described("User.", None)
 
 
 class ObservationPolicyList(Shape):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from api.openapi.operation import Operation, Operations, Shape, described, no_content, ok, optional
-from api.openapi.shapes import UUID, Id, Link, Time
+from api.openapi.operation import Operation, Operations, no_content, ok
+from api.openapi.shapes import Link
+from orchestrator.bodies.model import UUID, Id, Shape, Time, described, optional
 
 TAG: Final = "observations"
 

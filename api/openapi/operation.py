@@ -9,30 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-
+from orchestrator.bodies.model import Request, Shape
 from orchestrator.json_types import JsonMapping
 
 JSON: Final = "application/json"
 Secured = Literal["token", "none", "signature"]  # authentication
-
-
-class Shape(BaseModel):
-    """A JSON object; further keys are possible."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-def described(text: str, *example: Any, **options: Any) -> Any:
-    """Return a field with a description; required unless a `default` is given."""
-    if example:
-        options["examples"] = list(example)
-    return Field(description=text, **options)
-
-
-def optional(text: str, *example: object, **options: object) -> Any:
-    """Return an optional field."""
-    return described(text, *example, default=None, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +37,7 @@ class Operation:
 
     tag: str
     answers: Mapping[int, Response]
-    query: type[Shape] | None = None
+    query: type[Shape | Request] | None = None
     body: Any = None
     body_required: bool = True
     body_media: str = JSON

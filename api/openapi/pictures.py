@@ -6,8 +6,9 @@ from typing import Annotated, Final
 
 from pydantic import StringConstraints
 
-from api.openapi.operation import Operation, Operations, Response, Shape, described, ok, optional
-from api.openapi.shapes import UUID, Id, State
+from api.openapi.operation import Operation, Operations, Response, ok
+from api.openapi.shapes import State
+from orchestrator.bodies.model import UUID, Id, Shape, described, optional
 
 TAG: Final = "pictures"
 Instant = Annotated[

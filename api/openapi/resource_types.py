@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from api.openapi.operation import Operation, Operations, Shape, described, ok, optional
+from api.openapi.operation import Operation, Operations, ok
 from api.openapi.stacks import StackDefinition
+from orchestrator.bodies.model import Shape, described, optional
 from orchestrator.json_types import JsonObject
 
 TAG: Final = "catalogue"

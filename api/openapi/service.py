@@ -6,8 +6,9 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from api.openapi.operation import Operation, Operations, Response, Shape, described, ok, optional
-from api.openapi.shapes import Id, Link, State, Time
+from api.openapi.operation import Operation, Operations, Response, ok
+from api.openapi.shapes import Link, State
+from orchestrator.bodies.model import Id, Shape, Time, described, optional
 from orchestrator.json_types import JsonObject
 
 TAG: Final = "service"

@@ -6,20 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from api.openapi.operation import Shape, described, optional
+from orchestrator.bodies.model import UUID, Shape, Time, described, optional
 
-UUID = "7c6c8f58-4b32-4d6b-9a8e-6a5f3f1f9a01"
 STACK = f"http://127.0.0.1:8004/v1/demo/stacks/web/{UUID}"
 
-Time = Annotated[
-    str,
-    Field(
-        pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$",
-        description="Time in UTC, in seconds.",
-        examples=["2026-01-01T12:00:00Z"],
-    ),
-]
-Id = Annotated[str, Field(description="A UUID.", examples=[UUID])]
 Reason = Annotated[str, Field(description="Reason of the status.", examples=["state changed"])]
 State = Annotated[
     str,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from api.openapi.operation import Operation, Operations, Shape, described, no_content, ok, optional
-from api.openapi.shapes import UUID, Id, Time
+from api.openapi.operation import Operation, Operations, no_content, ok
+from orchestrator.bodies.model import UUID, Id, Shape, Time, described, optional
 from orchestrator.json_types import JsonObject
 
 TAG: Final = "software"

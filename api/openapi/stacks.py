@@ -9,8 +9,9 @@ from pydantic import ConfigDict, Field
 
 from api.openapi.convergence import ConvergenceShow, ConvergeOptions
 from api.openapi.observations import Counts, Pause
-from api.openapi.operation import Operation, Operations, Response, Shape, described, no_content, ok, optional
-from api.openapi.shapes import UUID, Id, Link, Page, Progress, State, Time, TypeMatch, Warned
+from api.openapi.operation import Operation, Operations, Response, no_content, ok
+from api.openapi.shapes import Link, Page, Progress, State, TypeMatch, Warned
+from orchestrator.bodies.model import UUID, Id, Shape, Time, described, optional
 from orchestrator.json_types import JsonObject
 
 TAG: Final = "stacks"
