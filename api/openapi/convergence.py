@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from api.openapi.observations import Difference, Verdict
 from orchestrator.bodies.model import UUID, Id, Shape, described, optional
+from orchestrator.bodies.observations import Difference, Verdict
 from orchestrator.json_types import JsonObject
 
 

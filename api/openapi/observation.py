@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final
 
 from api.openapi.operation import Operation, Operations, Response, ok
 from api.openapi.shapes import Page
-from orchestrator.bodies.model import UUID, Id, Shape, Time, described, optional
+from orchestrator.bodies.model import Shape, described, optional
 from orchestrator.bodies.observation_policies import Kind, Mode, ObservationPolicy, ObservationPolicyCreate
+from orchestrator.bodies.repairs import Repair, RepairAnswer
 from orchestrator.engine.observation.repairs import RepairStatus
 
 OBSERVATION: Final = "observation"
@@ -54,38 +55,6 @@ class EffectiveShow(Shape):
     effective: Effective = described("Policy and pause.")
 
 
-class Repair(Shape):
-    """A repair of a fault."""
-
-    id: Id
-    stack_id: str = described("Stack of the resource.", UUID)
-    stack_name: str = described("Its name.", "web")
-    root_stack_id: str = described("Stack that is updated.", UUID)
-    root_stack_name: str = described("Its name.", "web")
-    resource_name: str = described("Resource.", "server")
-    resource_type: str = described("Type.", "OS::Nova::Server")
-    physical_resource_id: str = described("Object.", UUID)
-    verdict: Literal["MODIFIED", "MISSING", "FAILED"] = described("Fault.", "MISSING")
-    verdict_reason: str | None = described("Reason of the fault.", "The object no longer exists.")
-    differences: list[Any] = described("Properties with their expected and found values.", [])
-    action: Literal["update", "recover", "recreate", "replace"] | None = described(
-        "Action; null: none helps.", "recreate"
-    )
-    status: RepairStatus = described("Status.", "pending")
-    status_reason: str | None = described("Reason of the status.", "the policy is ask")
-    effect: str = described(
-        "Digest of fault and action, for an approval.", "0f343b0931126a20f133d67c2b018a3b"
-    )
-    automatic: bool = described("Always true.", True)
-    next_decision_at: Time | None = described("Next decision.")
-    creation_time: Time = described("Creation.")
-    started_at: Time | None = described("Start of the update.")
-    ended_at: Time | None = described("End of the update.")
-    decided_by: str | None = described("User who approved or declined.", None)
-    decided_at: Time | None = described("Time of this answer.")
-    decision_reason: str | None = described("Its reason.", None)
-
-
 class RepairList(Shape):
     """Repairs."""
 
@@ -103,13 +72,6 @@ class RepairQuery(Page):
 
     status: RepairStatus | None = optional("Filter by status.", "pending")
     stack: str | None = optional("Only those of a stack and its nested stacks, by name or id.", "web")
-
-
-class RepairAnswer(Shape):
-    """An approval or a refusal."""
-
-    effect: str | None = optional("The `effect` that was shown; another one is refused.")
-    reason: str | None = optional("Reason.", "the data is backed up")
 
 
 OPERATIONS: Final[Operations] = {

@@ -7,11 +7,11 @@ from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from api.openapi.observations import Observed
 from api.openapi.operation import Operation, Operations, Response, ok
 from api.openapi.shapes import Link, Page, Reason, Sent, State
 from api.openapi.stacks import BUSY
 from orchestrator.bodies.model import UUID, Id, Shape, Time, described, optional
+from orchestrator.bodies.observations import Observed
 from orchestrator.json_types import JsonObject
 
 TAG: Final = "resources"

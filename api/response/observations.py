@@ -6,66 +6,13 @@ from typing import Final
 
 from api.dependencies import dependencies
 from api.response.serialization import time
+from orchestrator.bodies.observations import Deviation
 from orchestrator.json_types import JsonObject
 from orchestrator.store.observation import reads
-from orchestrator.store.observation.reads import Deviation, PastVerdict, ServiceState
 from orchestrator.store.stacks.resources import ResourceRow
 from orchestrator.store.stacks.stacks import StackRow
 
 NOT_YET: Final = "it was not observed yet"
-
-
-def deviation_body(row: Deviation) -> JsonObject:
-    """Return a deviation with its resource."""
-    return {
-        "id": str(row.fault_id),
-        "stack_name": row.stack_name,
-        "stack_id": str(row.stack_uuid),
-        "resource_name": row.name,
-        "resource_type": row.type,
-        "physical_resource_id": row.physical_id,
-        "service": row.service,
-        **_verdict(row.verdict, row.reason, since=time(row.since), observed_at=time(row.observed_at)),
-        "differences": list(row.differences) if row.verdict == "MODIFIED" else [],
-    }
-
-
-def past_body(row: PastVerdict) -> JsonObject:
-    """Return an ended verdict."""
-    return {
-        "id": str(row.fault_id),
-        "stack_name": row.stack_name,
-        "stack_id": str(row.stack_uuid),
-        "resource_name": row.name,
-        "resource_type": row.type,
-        "physical_resource_id": row.physical_id,
-        "service": row.service,
-        "verdict": row.verdict,
-        "reason": row.reason,
-        "differences": list(row.differences),
-        "first_seen": time(row.first_seen_at),
-        "last_seen": time(row.last_seen_at),
-        "ended": time(row.ended_at),
-    }
-
-
-def service_body(row: ServiceState) -> JsonObject:
-    """Return the observation of a service."""
-    loss = None
-    if row.loss_since is not None:
-        loss = {"since": time(row.loss_since), "lost": row.lost, "of": row.lost_of}
-    return {
-        "service": row.service,
-        "region": row.region,
-        "kind": row.kind,
-        "observed_at": time(row.observed_at),
-        "next_at": time(row.due_at),
-        "interval_seconds": row.interval_seconds,
-        "objects": row.objects,
-        "unknown_since": time(row.failing_since),
-        "unknown_reason": row.failing_reason,
-        "loss": loss,
-    }
 
 
 def observation_of(row: ResourceRow, stack: StackRow) -> JsonObject | None:
@@ -81,7 +28,7 @@ def observation_of(row: ResourceRow, stack: StackRow) -> JsonObject | None:
         return _verdict("UNKNOWN", refusal.reason, since=time(refusal.since), observed_at=observed_at)
     deviation = reads.deviation_of(database, row.id)
     if deviation is not None:
-        body = deviation_body(deviation)
+        body = Deviation.shown(deviation)
         shown = ("id", "verdict", "reason", "since", "observed_at", "differences")
         return {key: body[key] for key in shown}
     if group.failing_since is not None:

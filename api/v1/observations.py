@@ -10,8 +10,8 @@ from api.dependencies import caller, dependencies, operation_context
 from api.request import query_params, signed_notifications
 from api.request.body import read_body
 from api.request.stack_lookup import get_stack
-from api.response.observations import deviation_body, past_body, service_body
 from api.response.serialization import NextPage, json_response, link
+from orchestrator.bodies.observations import Deviation, ObservedService, PastVerdict
 from orchestrator.engine.observation.drift import DRIFT_STATES
 from orchestrator.errors import InvalidRequest
 from orchestrator.json_types import JsonObject
@@ -73,8 +73,8 @@ def _deviations(project_id: str, stack: StackRow | None) -> Response:
     database, page = dependencies().database, NextPage()
     rows = list(reads.deviations(database, project_id, filters, stack=stack, after=marker, limit=limit))
     body: JsonObject = {
-        "observations": [deviation_body(row) for row in rows],
-        "services": [service_body(row) for row in reads.services(database, project_id)],
+        "observations": [Deviation.shown(row) for row in rows],
+        "services": [ObservedService.shown(row) for row in reads.services(database, project_id)],
     }
     if stack is not None:
         body["counts"] = counts.all_verdicts(database, stack, counts.deviating(database, stack))
@@ -87,7 +87,7 @@ def _history(project_id: str, stack: StackRow | None) -> Response:
     rows = reads.history(
         dependencies().database, project_id, filters, stack=stack, before=marker, limit=limit
     )
-    body: JsonObject = {"history": [past_body(row) for row in rows]}
+    body: JsonObject = {"history": [PastVerdict.shown(row) for row in rows]}
     return _paged(body, page, rows[-1].id if len(rows) == limit else None)
 
 

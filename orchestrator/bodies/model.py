@@ -60,7 +60,7 @@ class Request(BaseModel):
     @classmethod
     def _diagnostic(cls, error: ErrorDetails) -> Diagnostic:
         path, values = ".".join(map(str, error["loc"])), error.get("ctx", {})
-        refusal, hint = cls._refusal(error["loc"]), ""
+        refusal, hint = cls._refusal(error["loc"]) if len(error["loc"]) == 1 else None, ""
         if error["type"] == "extra_forbidden":
             known = ", ".join(cls.model_fields)
             code, text = "unknown-key", f"Unknown key {path!r}, must be one of: {known}"

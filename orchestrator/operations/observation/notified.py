@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from orchestrator import metrics
+from orchestrator.bodies.observations import Notification
 from orchestrator.engine.messages import RoundMessage
 from orchestrator.engine.observation.drift import GroupKind
 from orchestrator.engine.observation.rounds import (
@@ -21,7 +22,6 @@ from orchestrator.engine.observation.rounds import (
     is_mass_loss,
     prefers_lists,
 )
-from orchestrator.errors import InvalidRequest
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.observation.findings import Findings, Lease
 from orchestrator.operations.observation.single_round import observe_one
@@ -33,8 +33,6 @@ from orchestrator.store.observation.groups import Group, ObservedType
 from orchestrator.store.observation.verdicts import Db
 from orchestrator.store.observation.watched import Watched
 
-MAX_OBJECTS: Final = 1_000  # of a notification
-MAX_ID: Final = 255  # characters
 MIN_PAUSE: Final = 0.25  # seconds between two rounds of a project
 AGAIN_SECONDS: Final = 1.0  # until an object is observed again
 
@@ -47,17 +45,9 @@ def notify(context: OperationContext, body: Body) -> Sequence[RoundMessage]:
     depend on whether they exist.
 
     Raises:
-        InvalidRequest: the request is not valid.
+        InvalidTemplate: the request is not valid.
     """
-    requested = read_object(body.read())
-    unknown = sorted(requested.keys() - {"objects"})
-    if unknown:
-        raise InvalidRequest(f"Unknown keys {', '.join(unknown)}, must be: objects.")
-    ids = requested.get("objects")
-    if not isinstance(ids, list) or not 1 <= len(ids) <= MAX_OBJECTS:
-        raise InvalidRequest(f"objects must be a list of 1 to {MAX_OBJECTS} physical ids.")
-    if not all(isinstance(id_, str) and 1 <= len(id_) <= MAX_ID for id_ in ids):
-        raise InvalidRequest(f"Each of the objects must be a text of 1 to {MAX_ID} characters.")
+    ids = Notification.read(read_object(body.read())).objects
     if not context.settings.observation_interval_seconds:
         return ()
     metrics.count_notified("request", "noted", len(ids))

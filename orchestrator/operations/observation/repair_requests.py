@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import hashlib
 import uuid as uuid_
 from typing import Final
 
-import orjson
-
+from orchestrator.bodies.repairs import Repair, RepairAnswer
 from orchestrator.engine.observation.repairs import REPAIR_STATUSES, RepairStatus
 from orchestrator.errors import Conflict, InvalidRequest, NotFound
 from orchestrator.json_types import JsonObject
@@ -18,7 +15,6 @@ from orchestrator.store.observation import repairs
 from orchestrator.store.observation.repairs import RepairRow
 from orchestrator.store.stacks import stacks
 
-MAX_TEXT: Final = 1_000  # characters
 ANSWERS: Final[dict[str, RepairStatus]] = {"approve": "approved", "decline": "declined"}
 
 
@@ -66,7 +62,7 @@ def listed(
             db, project_id, statuses=[status] if status else [], stack_ids=[found.id] if found else [],
             marker=marker, limit=limit,
         )  # fmt: skip
-    return [repair_body(row) for row in rows]
+    return [Repair.shown(row) for row in rows]
 
 
 def show(context: OperationContext, id_: str) -> JsonObject:
@@ -75,7 +71,7 @@ def show(context: OperationContext, id_: str) -> JsonObject:
     Raises:
         RepairNotFound: it does not exist.
     """
-    return repair_body(_row(context, id_))
+    return Repair.shown(_row(context, id_))
 
 
 def answer(context: OperationContext, id_: str, body: Body, verb: str) -> JsonObject:
@@ -83,61 +79,19 @@ def answer(context: OperationContext, id_: str, body: Body, verb: str) -> JsonOb
 
     Raises:
         RepairNotFound: it does not exist.
-        InvalidRequest: the body has unknown keys or values.
+        InvalidTemplate: the body has unknown keys or values.
         OutdatedRepair: it is not pending, or its fault or its effect has changed.
     """
-    requested = read_object(body.read())
-    unknown = sorted(requested.keys() - {"effect", "reason"})
-    if unknown:
-        raise InvalidRequest(f"Unknown keys {', '.join(unknown)}, must be among: effect, reason.")
-    for key, value in requested.items():
-        if value is not None and (not isinstance(value, str) or len(value) > MAX_TEXT):
-            raise InvalidRequest(f"{key} must be a text of at most {MAX_TEXT} characters.")
+    requested = RepairAnswer.read(read_object(body.read()))
     row = _row(context, id_)
-    effect = requested.get("effect")
     project_id = context.caller.project_id
     with context.database.borrow(hot=False) as db:
-        outdated = effect is not None and effect != effect_of(row)
+        outdated = requested.effect is not None and requested.effect != row.effect
         if outdated or not repairs.answer(
-            db, project_id, row, ANSWERS[verb], context.caller.user, requested.get("reason")
+            db, project_id, row, ANSWERS[verb], context.caller.user, requested.reason
         ):
             raise OutdatedRepair(id_, row.status)
     return show(context, id_)
-
-
-def effect_of(row: RepairRow) -> str:
-    """Return a digest of the fault and the action: an approval names what was shown."""
-    facts = [row.fault_id, row.action, row.verdict, row.fault_reason, row.differences]
-    return hashlib.sha256(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
-
-
-def repair_body(row: RepairRow) -> JsonObject:
-    """Return a repair as shown to its project."""
-    return {
-        "id": str(row.uuid),
-        "stack_id": str(row.stack_uuid),
-        "stack_name": row.stack_name,
-        "root_stack_id": str(row.root_uuid),
-        "root_stack_name": row.root_name,
-        "resource_name": row.name,
-        "resource_type": row.type,
-        "physical_resource_id": row.physical_id,
-        "verdict": row.verdict,
-        "verdict_reason": row.fault_reason or None,
-        "differences": row.differences,
-        "action": row.action,
-        "status": row.status,
-        "status_reason": row.reason or None,
-        "effect": effect_of(row),
-        "automatic": True,
-        "next_decision_at": _shown(row.due_at),
-        "creation_time": _shown(row.created_at),
-        "started_at": _shown(row.started_at),
-        "ended_at": _shown(row.ended_at),
-        "decided_by": row.decided_by,
-        "decided_at": _shown(row.decided_at),
-        "decision_reason": row.comment,
-    }
 
 
 def _row(context: OperationContext, id_: str) -> RepairRow:
@@ -150,7 +104,3 @@ def _row(context: OperationContext, id_: str) -> RepairRow:
     if not rows:
         raise RepairNotFound(id_)
     return rows[0]
-
-
-def _shown(value: dt.datetime | None) -> str | None:
-    return value.astimezone(dt.UTC).isoformat()[:19] + "Z" if value is not None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import uuid as uuid_
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -107,6 +108,12 @@ class RepairRow:
     decided_by: str | None
     decided_at: dt.datetime | None
     comment: str | None
+
+    @property
+    def effect(self) -> str:
+        """A digest of the fault and the action: an approval names what was shown."""
+        facts = [self.fault_id, self.action, self.verdict, self.fault_reason, self.differences]
+        return hashlib.sha256(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
 
 
 IS_FAULT: Final = f"""v.confirmed AND v.unknown_since IS NULL AND {check_in("v.verdict", DRIFTED)}

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from orchestrator.engine.messages import RoundMessage
-from orchestrator.errors import InvalidRequest
+from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import Body
 from orchestrator.operations.observation import notified
 from orchestrator.operations.observation.healing import repair_due_faults
@@ -185,12 +185,12 @@ def test_a_loss_of_many_objects_asks_for_an_approval_also_after_notifications(to
         ({"objects": ["a"] * 1_001}, "objects must be a list"),
         ({"objects": [1]}, "must be a text"),
         ({"objects": ["x" * 256]}, "must be a text"),
-        ({"objects": ["a"], "verdict": "missing"}, "Unknown keys verdict"),
+        ({"objects": ["a"], "verdict": "missing"}, "Unknown key 'verdict'"),
     ],
 )
 def test_malformed_notifications_change_nothing(told: Told, body: dict[str, object], text: str):
     told.make(a=BOX)
-    with pytest.raises(InvalidRequest, match=text):
+    with pytest.raises(InvalidTemplate, match=text):
         notified.notify(told.world.context, Body(orjson.dumps(body)))
     assert told.pending() == []
 
