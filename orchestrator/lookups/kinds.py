@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from orchestrator.clients.openstack import identity
+from orchestrator.clients.openstack.block_storage import QOS_SPECS, VOLUME_TYPES
 from orchestrator.clients.openstack.cloud import OpenStack
+from orchestrator.clients.openstack.compute import FLAVORS, KEY_PAIRS
 from orchestrator.clients.openstack.finding import find_ids
 from orchestrator.clients.openstack.networking import load_balancing as octavia
 from orchestrator.clients.openstack.networking import network as neutron
@@ -145,9 +148,7 @@ def _host(cloud: OpenStack, value: str) -> str:
 
 def _keypair(cloud: OpenStack, value: str) -> str:
     """Return the name of a key pair, which is its id."""
-    return _single(
-        find_ids(cloud, "compute", _KEY_PAIRS, value), f"The Key ({value}) could not be found.", ""
-    )
+    return _single(find_ids(cloud, "compute", KEY_PAIRS, value), f"The Key ({value}) could not be found.", "")
 
 
 def _barbican(entity: str, collection: Collection) -> LookUp:
@@ -178,10 +179,8 @@ def _of_octavia(collection: Collection) -> LookUp:
     return look_up_one
 
 
-_VOLUME_TYPES: Final = Collection("/types", "volume_type", "volume_types", by_name=False)
-_QOS_SPECS: Final = Collection("/qos-specs", "qos_specs", "qos_specs", by_name=False)
-_FLAVORS: Final = Collection("/flavors", "flavor", "flavors", only_ids=False, by_name=False)
-_KEY_PAIRS: Final = Collection("/os-keypairs", "keypair", "keypairs", id_key="name", unnamed=True)
+_VOLUME_TYPES: Final = replace(VOLUME_TYPES, query={})
+_FLAVORS: Final = replace(FLAVORS, listing="")
 _NETWORKS: Final = _of_neutron("network", neutron.NETWORKS)
 
 _BUILT_IN: Final[Mapping[str, LookUp]] = {
@@ -213,7 +212,7 @@ _BUILT_IN: Final[Mapping[str, LookUp]] = {
     "octavia.loadbalancer": _of_octavia(octavia.LOAD_BALANCERS),
     "octavia.pool": _of_octavia(octavia.POOLS),
     "cinder.backup": _named("block_storage", "Volume backup", _plain("backups", "backup")),
-    "cinder.qos_specs": _named("block_storage", "QoSSpecs", _QOS_SPECS),
+    "cinder.qos_specs": _named("block_storage", "QoSSpecs", QOS_SPECS),
     "cinder.snapshot": _named("block_storage", "VolumeSnapshot", _plain("snapshots", "snapshot")),
     "cinder.volume": _named("block_storage", "Volume", _plain("volumes", "volume")),
     "cinder.vtype": _named("block_storage", "VolumeType", _VOLUME_TYPES),

@@ -11,7 +11,7 @@ transport.py      `Transport`: a request and its answer; tests have their own
 session/          the transport of real clouds: tokens, endpoints, connections, budgets
 adr/              why observations share lists, and requests have budgets
 errors.py         answers and failures as the errors of `orchestrator/errors.py`
-compute.py        nova: servers; compute_collections.py: key pairs, flavors, groups, aggregates
+compute.py        nova
 block_storage.py  cinder
 networking/       neutron, octavia
 image.py          glance

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
-from orchestrator.clients.openstack.compute_collections import inner
-from orchestrator.clients.openstack.object_collections import Collection, Collections
-from orchestrator.clients.openstack.service_api import ServiceApi
-from orchestrator.errors import ProviderNotFound
+from orchestrator.clients.openstack.object_collections import Collection, Collections, inner
 from orchestrator.json_types import JsonMapping, JsonObject
 
 ATTACHMENTS: Final = "3.27"  # lists and deletes attachments
 ATTACHED_EXTEND: Final = "3.42"  # extends volumes that are in use
 MESSAGES: Final = "3.5"  # selects messages for users by object
 MAX_MESSAGES: Final = 20
+VOLUME_TYPES: Final = Collection(  # private ones included, for administrators
+    "/types", "volume_type", "volume_types", query={"is_public": "none"}, by_name=False
+)
+ENCRYPTIONS: Final = Collection("/types/{parent}/encryption", "encryption", "", id_key="encryption_id")
+QOS_SPECS: Final = Collection("/qos-specs", "qos_specs", "qos_specs", by_name=False)
 QUOTA_SETS: Final = Collection("/os-quota-sets", "quota_set", "")
 
 
@@ -116,140 +118,26 @@ class BlockStorage(Collections):
         """Request the deletion of a backup. Return whether it existed."""
         return self.delete(f"/backups/{backup_id}")
 
-    # Types, quotas
+    # Specifications of the quality of service
 
-    @property
-    def types(self) -> VolumeTypes:
-        """Volume types, and their encryption."""
-        return VolumeTypes(self)
+    def delete_keys(self, specs_id: str, keys: Sequence[str]) -> None:
+        """Remove keys of specifications."""
+        self.put(f"{QOS_SPECS.of(specs_id)}/delete_keys", {"keys": list(keys)})
 
-    @property
-    def qos_specs(self) -> QoSSpecs:
-        """Specifications of the quality of service."""
-        return QoSSpecs(self)
+    def associated_types(self, specs_id: str) -> set[str]:
+        """Return the volume types that specifications are associated with."""
+        answer: Any = self.find_one(f"{QOS_SPECS.of(specs_id)}/associations") or {}
+        return {association["id"] for association in answer.get("qos_associations") or ()}
+
+    def associate(self, specs_id: str, type_id: str) -> None:
+        """Associate specifications with a volume type."""
+        self.get(f"{QOS_SPECS.of(specs_id)}/associate", {"vol_type_id": type_id})
+
+    def disassociate(self, specs_id: str, type_id: str) -> None:
+        """Withdraw specifications from a volume type, if they exist."""
+        self.find_one(f"{QOS_SPECS.of(specs_id)}/disassociate", {"vol_type_id": type_id})
 
     def _act(
         self, volume_id: str, action: str, arguments: JsonMapping, *, microversion: str | None = None
     ) -> None:
         self.post(f"/volumes/{volume_id}/action", {action: arguments}, microversion=microversion)
-
-
-class VolumeTypes:
-    """Volume types, their extra specs, the projects that may use a private type, and encryption."""
-
-    def __init__(self, api: ServiceApi) -> None:
-        """Send no request yet."""
-        self._api = api
-
-    def create(self, volume_type: JsonMapping) -> JsonObject:
-        """Create a volume type."""
-        return inner(self._api.post("/types", {"volume_type": volume_type}))
-
-    def get(self, type_id: str) -> JsonObject | None:
-        """Return a volume type, None if it does not exist."""
-        answer = self._api.find_one(f"/types/{type_id}")
-        return None if answer is None else inner(answer)
-
-    def listed(self) -> Iterator[JsonObject]:
-        """Yield the volume types, private ones included for administrators."""
-        return self._api.listed("/types", "volume_types", {"is_public": "none"})
-
-    def update(self, type_id: str, values: JsonMapping) -> None:
-        """Change the name, the description or whether the type is public."""
-        self._api.put(f"/types/{type_id}", {"volume_type": values})
-
-    def delete(self, type_id: str) -> bool:
-        """Delete a volume type. Return whether it existed."""
-        return self._api.delete(f"/types/{type_id}")
-
-    def specs(self, type_id: str) -> JsonObject:
-        """Return the extra specs."""
-        specs: JsonObject = self._api.get(f"/types/{type_id}/extra_specs").get("extra_specs") or {}
-        return specs
-
-    def set_specs(self, type_id: str, specs: JsonMapping) -> None:
-        """Add or change extra specs."""
-        self._api.post(f"/types/{type_id}/extra_specs", {"extra_specs": specs})
-
-    def delete_spec(self, type_id: str, key: str) -> bool:
-        """Remove an extra spec. Return whether it existed."""
-        return self._api.delete(f"/types/{type_id}/extra_specs/{key}")
-
-    def projects(self, type_id: str) -> set[str]:
-        """Return the projects that may use a private type."""
-        answer = self._api.find_one(f"/types/{type_id}/os-volume-type-access") or {}
-        return {access["project_id"] for access in answer.get("volume_type_access") or ()}
-
-    def allow(self, type_id: str, project_id: str) -> None:
-        """Allow a project to use a private type."""
-        self._api.post(f"/types/{type_id}/action", {"addProjectAccess": {"project": project_id}})
-
-    def deny(self, type_id: str, project_id: str) -> None:
-        """Withdraw a private type from a project."""
-        self._api.post(f"/types/{type_id}/action", {"removeProjectAccess": {"project": project_id}})
-
-    def encryption(self, type_id: str) -> JsonObject | None:
-        """Return the encryption of a type, None without one."""
-        answer = self._api.find_one(f"/types/{type_id}/encryption")
-        return answer if answer and answer.get("volume_type_id") else None
-
-    def encrypt(self, type_id: str, encryption: JsonMapping) -> JsonObject:
-        """Add encryption to a type."""
-        return inner(self._api.post(f"/types/{type_id}/encryption", {"encryption": encryption}))
-
-    def update_encryption(self, type_id: str, encryption_id: str, encryption: JsonMapping) -> None:
-        """Change the encryption of a type."""
-        self._api.put(f"/types/{type_id}/encryption/{encryption_id}", {"encryption": encryption})
-
-    def delete_encryption(self, type_id: str, encryption_id: str) -> bool:
-        """Remove the encryption of a type. Return whether it existed."""
-        return self._api.delete(f"/types/{type_id}/encryption/{encryption_id}")
-
-
-class QoSSpecs:
-    """Specifications of the quality of service, and their associations with volume types."""
-
-    def __init__(self, api: ServiceApi) -> None:
-        """Send no request yet."""
-        self._api = api
-
-    def create(self, name: str, specs: JsonMapping) -> JsonObject:
-        """Create specs."""
-        return inner(self._api.post("/qos-specs", {"qos_specs": {"name": name, **specs}}))
-
-    def get(self, specs_id: str) -> JsonObject | None:
-        """Return specs, None if they do not exist."""
-        answer = self._api.find_one(f"/qos-specs/{specs_id}")
-        return None if answer is None else dict(answer.get("qos_specs") or {})
-
-    def listed(self) -> Iterator[JsonObject]:
-        """Yield all specs."""
-        return self._api.listed("/qos-specs", "qos_specs")
-
-    def set_keys(self, specs_id: str, specs: JsonMapping) -> None:
-        """Add or change keys."""
-        self._api.put(f"/qos-specs/{specs_id}", {"qos_specs": specs})
-
-    def delete_keys(self, specs_id: str, keys: Sequence[str]) -> None:
-        """Remove keys."""
-        self._api.put(f"/qos-specs/{specs_id}/delete_keys", {"keys": list(keys)})
-
-    def delete(self, specs_id: str) -> bool:
-        """Delete specs. Return whether they existed."""
-        return self._api.delete(f"/qos-specs/{specs_id}")
-
-    def types(self, specs_id: str) -> set[str]:
-        """Return the volume types that the specs are associated with."""
-        answer: Any = self._api.find_one(f"/qos-specs/{specs_id}/associations") or {}
-        return {association["id"] for association in answer.get("qos_associations") or ()}
-
-    def associate(self, specs_id: str, type_id: str) -> None:
-        """Associate specs with a volume type."""
-        self._api.get(f"/qos-specs/{specs_id}/associate", {"vol_type_id": type_id})
-
-    def disassociate(self, specs_id: str, type_id: str) -> None:
-        """Withdraw specs from a volume type, if they exist."""
-        try:
-            self._api.get(f"/qos-specs/{specs_id}/disassociate", {"vol_type_id": type_id})
-        except ProviderNotFound:
-            return

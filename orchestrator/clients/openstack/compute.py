@@ -1,18 +1,11 @@
-"""Nova's API: servers and quotas."""
+"""Nova's API: servers, key pairs, flavors, groups of servers and hosts, quotas."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from orchestrator.clients.openstack.compute_collections import (
-    Aggregates,
-    Flavors,
-    KeyPairs,
-    ServerGroups,
-    inner,
-)
-from orchestrator.clients.openstack.object_collections import Collection, Collections
+from orchestrator.clients.openstack.object_collections import Collection, Collections, inner
 from orchestrator.json_types import JsonMapping, JsonObject
 
 # The last microversion in which a server names its flavor by id; later ones embed the flavor.
@@ -23,6 +16,20 @@ REBUILD: Final = "2.57"  # accepts user data and a key
 ATTACH: Final = "2.49"  # accepts a tag
 QUOTAS: Final = "2.35"  # later ones reject quotas of networks
 CONSOLES: Final = "2.8"
+KEY_TYPES: Final = "2.10"  # types, and keys of other users; later microversions create no keys of their own
+GROUP_POLICIES: Final = "2.15"  # of server groups: soft policies
+GROUP_RULES: Final = "2.64"  # of server groups
+
+KEY_PAIRS: Final = Collection(
+    "/os-keypairs", "keypair", "keypairs", id_key="name", microversion=KEY_TYPES, unnamed=True
+)
+FLAVORS: Final = Collection(
+    "/flavors", "flavor", "flavors", listing="/flavors/detail", only_ids=False, by_name=False
+)
+SERVER_GROUPS: Final = Collection(
+    "/os-server-groups", "server_group", "server_groups", page=None, microversion=GROUP_POLICIES
+)
+AGGREGATES: Final = Collection("/os-aggregates", "aggregate", "aggregates", page=None)
 QUOTA_SETS: Final = Collection("/os-quota-sets", "quota_set", "", microversion=QUOTAS)
 
 
@@ -132,25 +139,3 @@ class Compute(Collections):
     def detach_volume(self, server_id: str, volume_id: str) -> bool:
         """Request the detachment of a volume. Return whether it was attached."""
         return self.delete(f"/servers/{server_id}/os-volume_attachments/{volume_id}")
-
-    # Further collections
-
-    @property
-    def keypairs(self) -> KeyPairs:
-        """Key pairs."""
-        return KeyPairs(self)
-
-    @property
-    def flavors(self) -> Flavors:
-        """Flavors."""
-        return Flavors(self)
-
-    @property
-    def groups(self) -> ServerGroups:
-        """Server groups."""
-        return ServerGroups(self)
-
-    @property
-    def aggregates(self) -> Aggregates:
-        """Host aggregates."""
-        return Aggregates(self)

@@ -149,3 +149,8 @@ class Collections(ServiceApi):
         """Request an action of an object."""
         path = f"{collection.of(object_id)}/action"
         return self.post(path, {action: arguments}, microversion=collection.microversion)
+
+
+def inner(answer: JsonMapping) -> JsonObject:
+    """Return the object that an answer wraps."""
+    return next((value for value in answer.values() if isinstance(value, dict)), {})

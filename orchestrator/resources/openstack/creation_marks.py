@@ -131,6 +131,7 @@ class EqualValues(CreationMark):
     compared: tuple[str, ...] = ()
     is_new: bool = False  # the object must not be older than the operation
     in_project: bool = False  # the list is restricted to the project
+    unused: str = ""  # an attribute that is empty as long as nothing uses the object
 
     def find(self, type_: CollectionType, ctx: Context, token: str) -> Sequence[str]:
         """Return the object with the values."""
@@ -162,6 +163,8 @@ class EqualValues(CreationMark):
                 continue
             if not type_.equal(name, desired, type_.from_api(name, item)):
                 return False
+        if self.unused and item.get(self.unused):
+            return False
         return not self.is_new or is_created_by(ctx, item.get("created_at"))
 
 

@@ -21,12 +21,11 @@ def as_json_texts(given: Mapping[str, Value] | None) -> dict[str, str]:
     }
 
 
-def equal_settings(name: str, before: Value, after: Value, *, members: str, texts: str) -> bool:
-    """Return whether two values of a property are equal, for a type with a property that lists `members` in
-    any order, and one whose values are stored as `texts`.
-    """
-    if name == members:
-        return set(before or ()) == set(after or ())
-    if name == texts:
-        return as_texts(before) == as_texts(after)
+def same_texts(before: Mapping[str, Value] | None, after: Mapping[str, Value] | None) -> bool:
+    """Return whether two maps that are stored as texts are equal."""
+    return as_texts(before) == as_texts(after)
+
+
+def both_blank_or_equal(before: Value, after: Value) -> bool:
+    """Return whether two values are equal: an empty value is none."""
     return bool((before or None) == (after or None))

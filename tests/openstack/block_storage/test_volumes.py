@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.clients.openstack.block_storage import VOLUME_TYPES
+from orchestrator.clients.openstack.compute import FLAVORS
 from orchestrator.clients.openstack.networking.network import NETWORKS
 from orchestrator.errors import ProviderConflict, ProviderError
 from orchestrator.resources.openstack.cinder import failed_detachments
@@ -24,7 +26,7 @@ def server(member):
     services = member.openstack
     (network,) = services.network.search(NETWORKS, name="private")
     given = {
-        "flavor": next(item["id"] for item in services.compute.flavors.listed() if item["name"] == "m1.tiny"),
+        "flavor": next(item["id"] for item in services.compute.search(FLAVORS) if item["name"] == "m1.tiny"),
         "image": next(item["id"] for item in services.image.listed("/images", "images")),
         "networks": [{"network": network["id"]}],
         "user_data_format": "RAW",
@@ -51,13 +53,13 @@ def test_a_volume_is_created_found_updated_and_deleted(member):
 
 
 def test_a_volume_without_a_backend_fails_with_the_cause_and_the_request(driver):
-    types = driver.openstack.block_storage.types
+    cinder = driver.openstack.block_storage
     name = driver.name()
-    nowhere = types.create({"name": name, "extra_specs": {"volume_backend_name": "elsewhere"}})
+    nowhere = cinder.create(VOLUME_TYPES, {"name": name, "extra_specs": {"volume_backend_name": "elsewhere"}})
     with pytest.raises(AssertionError, match=r"schedule allocate volume:.*\(Request-ID: req-"):
         driver.create(Volume, {"size": 1, "volume_type": name})
     driver.clean_up()
-    types.delete(nowhere["id"])
+    cinder.remove(VOLUME_TYPES, nowhere["id"])
 
 
 def test_a_volume_does_not_shrink(member):
@@ -157,7 +159,7 @@ def test_types_encryption_and_qos_are_administered(driver):
     created = association.type.create(association.ctx, association.ctx.properties)
     assert association.type.observe(association.ctx, created.physical_id).ready
     association.type.delete(association.ctx, created.physical_id)
-    assert driver.openstack.block_storage.qos_specs.types(specs) == set()
+    assert driver.openstack.block_storage.associated_types(specs) == set()
 
 
 def test_quotas_are_set_and_reset(driver, projects):

@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.cloud import OpenStack
+from orchestrator.clients.openstack.compute import FLAVORS
 from orchestrator.clients.openstack.networking.network import NETWORKS, SUBNETS
 
 
@@ -16,7 +17,7 @@ from orchestrator.clients.openstack.networking.network import NETWORKS, SUBNETS
 def offers(member_cloud: Cloud) -> Mapping[str, Any]:
     """Return the ids of flavors, images and the private network."""
     services = OpenStack(member_cloud, 60.0)
-    flavors = {flavor["name"]: flavor["id"] for flavor in services.compute.flavors.listed()}
+    flavors = {flavor["name"]: flavor["id"] for flavor in services.compute.search(FLAVORS)}
     images = {image["name"]: image["id"] for image in services.image.listed("/images", "images")}
     (network,) = services.network.search(NETWORKS, name="private")
     subnet = next(iter(services.network.search(SUBNETS, network_id=network["id"])))

@@ -13,6 +13,8 @@ import pytest
 
 from api.response.errors import STATUSES
 from orchestrator.clients.keystone.cloud_session import Cloud
+from orchestrator.clients.openstack.block_storage import VOLUME_TYPES
+from orchestrator.clients.openstack.compute import FLAVORS
 from orchestrator.clients.openstack.networking.network import NETWORKS
 from orchestrator.errors import InvalidTemplate, OrchestratorError
 from orchestrator.resources.openstack.nova.server import state
@@ -92,22 +94,24 @@ def test_a_port_without_an_address_left(world: CloudWorld) -> None:
 
 def test_a_server_without_a_host(world: CloudWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state, "ERROR_SECONDS", 0.0)  # the error is final at once
-    flavor = world.openstack.compute.flavors.create(
-        {"name": "giant", "ram": 64, "vcpus": 100_000, "disk": 1, "id": "giant"}
+    flavor = world.openstack.compute.create(
+        FLAVORS, {"name": "giant", "ram": 64, "vcpus": 100_000, "disk": 1, "id": "giant"}
     )
     reason = failed(world, {"vm": server(flavor="giant")}, "vm")
     assert "No valid host was found" in reason
     assert REQUEST_ID.search(reason)
-    world.openstack.compute.flavors.delete(flavor["id"])
+    world.openstack.compute.remove(FLAVORS, flavor["id"])
 
 
 def test_a_volume_without_a_backend(world: CloudWorld) -> None:
-    types = world.openstack.block_storage.types
-    nowhere = types.create({"name": "nowhere", "extra_specs": {"volume_backend_name": "elsewhere"}})
+    cinder = world.openstack.block_storage
+    nowhere = cinder.create(
+        VOLUME_TYPES, {"name": "nowhere", "extra_specs": {"volume_backend_name": "elsewhere"}}
+    )
     reason = failed(world, {"disk": of("OS::Cinder::Volume", size=1, volume_type="nowhere")}, "disk")
     assert 'due to "schedule allocate volume:Could not find any available weighted backend."' in reason
     assert REQUEST_ID.search(reason)
-    types.delete(nowhere["id"])
+    cinder.remove(VOLUME_TYPES, nowhere["id"])
 
 
 def test_a_volume_that_the_backend_does_not_create(world: CloudWorld) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.clients.openstack.block_storage import QOS_SPECS
+from orchestrator.clients.openstack.networking.load_balancing import QUOTA_SETS
 from orchestrator.errors import InvalidTemplate
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.outputs.live_attributes import LiveReader
@@ -58,7 +60,7 @@ def test_quotas_show_the_present_numbers(world: CloudWorld) -> None:
     world.settle(uuid, "CREATE_COMPLETE")
     project = world.ids()["quota"]
     assert current(world)["all"]["loadbalancer"] == 7
-    world.openstack.load_balancing.set_quotas(project, {"loadbalancer": 8})
+    world.openstack.load_balancing.update(QUOTA_SETS, project, {"loadbalancer": 8})
     assert current(world)["all"]["loadbalancer"] == 8
     world.delete("s")
     world.settle(uuid, "DELETE_COMPLETE")
@@ -77,7 +79,7 @@ def test_a_launch_configuration_names_existing_objects(world: CloudWorld, name: 
 def test_qos_specs_have_the_given_name(world: CloudWorld) -> None:
     uuid = world.create("s", {"qos": of("OS::Cinder::QoSSpecs", name="gold", specs={"read_iops_sec": 10})})
     world.settle(uuid, "CREATE_COMPLETE")
-    listed = {specs["id"]: specs["name"] for specs in world.openstack.block_storage.qos_specs.listed()}
+    listed = {specs["id"]: specs["name"] for specs in world.openstack.block_storage.search(QOS_SPECS)}
     assert listed[world.ids()["qos"]] == "gold"
     world.delete("s")
     world.settle(uuid, "DELETE_COMPLETE")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
+from orchestrator.clients.openstack.block_storage import ENCRYPTIONS
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Created, Observation, Property, Unique, Value
 from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
@@ -50,7 +51,7 @@ class EncryptedVolumeType(CinderType):
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Add the encryption to the type."""
-        encryption = block_storage(ctx).types.encrypt(props["volume_type"], _request(props))
+        encryption = block_storage(ctx).create(ENCRYPTIONS, _request(props), parent=props["volume_type"])
         return Created(props["volume_type"], {ENCRYPTION_ID: encryption.get(ENCRYPTION_ID)})
 
     def find(self, ctx: Context, token: str) -> str | None:
@@ -72,9 +73,8 @@ class EncryptedVolumeType(CinderType):
     ) -> Created:
         """Change the encryption."""
         encryption = self.raw(ctx, physical_id) or {}
-        block_storage(ctx).types.update_encryption(
-            physical_id, encryption.get(ENCRYPTION_ID, ""), _request(props)
-        )
+        id_ = encryption.get(ENCRYPTION_ID, "")
+        block_storage(ctx).update(ENCRYPTIONS, id_, _request(props), parent=physical_id)
         return Created(physical_id, ctx.data)
 
     def equal(self, name: str, before: Value, after: Value) -> bool:
@@ -85,7 +85,7 @@ class EncryptedVolumeType(CinderType):
         """Remove the encryption, unless it belongs to another user."""
         encryption = self._own(ctx, physical_id)
         if encryption is not None:
-            block_storage(ctx).types.delete_encryption(physical_id, encryption[ENCRYPTION_ID])
+            block_storage(ctx).remove(ENCRYPTIONS, encryption[ENCRYPTION_ID], parent=physical_id)
 
     def _own(self, ctx: Context, physical_id: str) -> JsonObject | None:
         """Return the encryption of the type, None without one or if it belongs to another user."""
@@ -94,8 +94,9 @@ class EncryptedVolumeType(CinderType):
         return encryption if is_own else None
 
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
-        """Return cinder's view of the encryption."""
-        return block_storage(ctx).types.encryption(physical_id)
+        """Return cinder's view of the encryption, None without one."""
+        found = block_storage(ctx).find_one(ENCRYPTIONS.of(parent=physical_id))
+        return found if found and found.get("volume_type_id") else None
 
 
 def _request(props: Mapping[str, Value]) -> JsonObject:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from orchestrator.clients.openstack.block_storage import QOS_SPECS
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Created, Observation, Property, Unique, Value
 from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
@@ -42,19 +43,19 @@ class QoSAssociation(CinderType):
         """Associate the types."""
         specs_id, wanted = props["qos_specs"], sorted(set(props["volume_types"]))
         for type_id in wanted:
-            block_storage(ctx).qos_specs.associate(specs_id, type_id)
+            block_storage(ctx).associate(specs_id, type_id)
         return Created(specs_id, {"types": wanted})
 
     def find(self, ctx: Context, token: str) -> str | None:
         """Return the id if a type is associated."""
         specs_id = ctx.properties["qos_specs"]
-        return specs_id if block_storage(ctx).qos_specs.types(specs_id) & _wanted(ctx.properties) else None
+        return specs_id if block_storage(ctx).associated_types(specs_id) & _wanted(ctx.properties) else None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         """Compare the associations."""
-        if block_storage(ctx).qos_specs.get(physical_id) is None:
+        if block_storage(ctx).find(QOS_SPECS, physical_id) is None:
             return Observation(exists=False)
-        associated = block_storage(ctx).qos_specs.types(physical_id)
+        associated = block_storage(ctx).associated_types(physical_id)
         if ctx.action == "DELETE":
             return Observation(exists=bool(associated & self._known(ctx)), ready=False)
         missing = _wanted(ctx.properties) - associated
@@ -66,8 +67,8 @@ class QoSAssociation(CinderType):
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
         """Withdraw former types and associate new types; types of further associations are left alone."""
-        specs, wanted = block_storage(ctx).qos_specs, _wanted(props)
-        associated = specs.types(physical_id)
+        specs, wanted = block_storage(ctx), _wanted(props)
+        associated = specs.associated_types(physical_id)
         for type_id in sorted((set(ctx.data.get("types") or ()) & associated) - wanted):
             specs.disassociate(physical_id, type_id)
         for type_id in sorted(wanted - associated):
@@ -78,8 +79,8 @@ class QoSAssociation(CinderType):
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
     ) -> Created | None:
         """Associate the missing types."""
-        specs = block_storage(ctx).qos_specs
-        for type_id in sorted(_wanted(props) - specs.types(physical_id)):
+        specs = block_storage(ctx)
+        for type_id in sorted(_wanted(props) - specs.associated_types(physical_id)):
             specs.associate(physical_id, type_id)
         return Created(physical_id, {"types": sorted(_wanted(props))})
 
@@ -89,8 +90,8 @@ class QoSAssociation(CinderType):
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Withdraw the types."""
-        specs = block_storage(ctx).qos_specs
-        for type_id in sorted(self._known(ctx) & specs.types(physical_id)):
+        specs = block_storage(ctx)
+        for type_id in sorted(self._known(ctx) & specs.associated_types(physical_id)):
             specs.disassociate(physical_id, type_id)
 
     def _known(self, ctx: Context) -> set[str]:
@@ -98,7 +99,7 @@ class QoSAssociation(CinderType):
 
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
         """Return the associated types."""
-        return {"volume_types": sorted(block_storage(ctx).qos_specs.types(physical_id))}
+        return {"volume_types": sorted(block_storage(ctx).associated_types(physical_id))}
 
 
 def _wanted(props: Mapping[str, Value]) -> set[str]:

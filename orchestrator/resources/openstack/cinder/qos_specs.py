@@ -5,64 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from orchestrator.clients.openstack.block_storage import QOS_SPECS
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Created, Observation, Property, Unique, Value
-from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
-from orchestrator.resources.openstack.settings import as_texts
+from orchestrator.resources.base import Context, Property, Unique, Value
+from orchestrator.resources.openstack.cinder.base import block_storage
+from orchestrator.resources.openstack.collection_type import CollectionType, Field
+from orchestrator.resources.openstack.creation_marks import EqualValues
+from orchestrator.resources.openstack.settings import as_texts, same_texts
 
 
-class QoSSpecs(CinderType):
+class QoSSpecs(CollectionType):
     """Specifications of the quality of service of volumes. Requires the role of an administrator."""
 
     name = "OS::Cinder::QoSSpecs"
     support_version = "7.0.0"
+    service = "cinder"
+    endpoint_type = "volumev3"
+    collection = QOS_SPECS
+    mark = EqualValues((), ("name",))
+    fields = {"specs": Field(from_api=lambda specs: dict(specs or {}), equal=same_texts, sent=False)}
+    omits_null = True
     unique = Unique((("name",),), "delete", searched=True)
     properties: ClassVar[Mapping[str, Property]] = {
         "name": Property("string", "The name of the specifications, unique in the cloud."),
         "specs": Property("map", "The specifications.", required=True, update_allowed=True),
     }
 
-    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Create the specs."""
-        specs = block_storage(ctx).qos_specs.create(_name(ctx, props), as_texts(props["specs"]))
-        return Created(specs["id"])
+    def new_values(self, ctx: Context, props: Mapping[str, Value]) -> JsonObject:
+        """Return the name and the specs."""
+        return {**super().new_values(ctx, props), **as_texts(props["specs"])}
 
-    def find(self, ctx: Context, token: str) -> str | None:
-        """Return the specs with the name."""
-        name, listed = _name(ctx, ctx.properties), block_storage(ctx).qos_specs.listed()
-        return next((str(specs["id"]) for specs in listed if specs["name"] == name), None)
-
-    def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Read the specs."""
-        specs = self.raw(ctx, physical_id)
-        if specs is None or ctx.action == "DELETE":
-            return Observation(exists=specs is not None, ready=False)
-        return Observation(exists=True, properties={"specs": dict(specs.get("specs") or {})})
-
-    def update(
+    def changed_values(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
-    ) -> Created:
-        """Remove and set keys."""
-        actual, wanted = (self.raw(ctx, physical_id) or {}).get("specs") or {}, as_texts(props["specs"])
-        specs = block_storage(ctx).qos_specs
+    ) -> JsonObject:
+        """Remove keys; return the specs if they differ."""
+        cinder, wanted = block_storage(ctx), as_texts(props["specs"])
+        actual = (cinder.find(QOS_SPECS, physical_id) or {}).get("specs") or {}
         if removed := sorted(actual.keys() - wanted.keys()):
-            specs.delete_keys(physical_id, removed)
-        if actual != wanted:
-            specs.set_keys(physical_id, wanted)
-        return Created(physical_id)
-
-    def equal(self, name: str, before: Value, after: Value) -> bool:
-        """Return whether two values of a property are equal."""
-        return as_texts(before) == as_texts(after) if name == "specs" else bool(before == after)
-
-    def delete(self, ctx: Context, physical_id: str) -> None:
-        """Delete the specs."""
-        block_storage(ctx).qos_specs.delete(physical_id)
-
-    def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
-        """Return cinder's view of the specs."""
-        return block_storage(ctx).qos_specs.get(physical_id)
-
-
-def _name(ctx: Context, props: Mapping[str, Value]) -> str:
-    return str(props.get("name") or ctx.physical_name)
+            cinder.delete_keys(physical_id, removed)
+        return wanted if actual != wanted else {}

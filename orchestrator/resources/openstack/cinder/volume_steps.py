@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from orchestrator.clients.openstack.block_storage import VOLUME_TYPES
 from orchestrator.errors import ProviderConflict, ProviderError
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Context, Value
@@ -151,5 +152,5 @@ def _attachments(volume: state.Volume) -> list[JsonObject]:
 
 def _type_name(ctx: Context, given: str) -> str:
     """Return the name of a type, by which volumes refer to it."""
-    volume_type = block_storage(ctx).types.get(given)
+    volume_type = block_storage(ctx).find(VOLUME_TYPES, given)
     return given if volume_type is None else str(volume_type["name"])

@@ -6,26 +6,51 @@ visibility for that of a lost create.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import ClassVar
 
-from orchestrator.errors import ProviderNotFound
+from orchestrator.clients.openstack.block_storage import VOLUME_TYPES
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Created, Fault, Observation, Property, Unique, Value
-from orchestrator.resources.openstack.cinder.base import CinderType, block_storage
-from orchestrator.resources.openstack.settings import as_texts, equal_settings
-from orchestrator.resources.openstack.specs_and_access import apply_access, apply_specs
+from orchestrator.resources.base import Context, Property, Unique, Value
+from orchestrator.resources.openstack.collection_type import Field, or_empty
+from orchestrator.resources.openstack.creation_marks import EqualValues
+from orchestrator.resources.openstack.settings import both_blank_or_equal
+from orchestrator.resources.openstack.specs_and_access import PROJECTS_FIELD, SPECS_FIELD, Access, SpecsType
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve, Rule
 
 
-class VolumeType(CinderType):
+class VolumeType(SpecsType):
     """A type of volumes, with requirements of the backend. Requires the role of an administrator."""
 
     name = "OS::Cinder::VolumeType"
     support_version = "2015.1"
+    service = "cinder"
+    endpoint_type = "volumev3"
+    collection = VOLUME_TYPES
+    mark = EqualValues((), ("name", "is_public"))
+    reports_unset = True
+    omits_null = True
+    noun = "volume type"
+    specs_path = "extra_specs"
+    access = Access(
+        "os-volume-type-access",
+        "volume_type_access",
+        "project_id",
+        "project",
+        "addProjectAccess",
+        "removeProjectAccess",
+    )
+    public_key = "is_public"
+    specs_property = "metadata"
+    projects_property = "projects"
     unique = Unique((("name",),), "rename", searched=True)
+    fields = {
+        "description": Field(to_api=or_empty, equal=both_blank_or_equal),
+        "is_public": Field(from_api=lambda public: public is not False),
+        "metadata": SPECS_FIELD,
+        "projects": PROJECTS_FIELD,
+    }
     properties: ClassVar[Mapping[str, Property]] = {
         "name": Property("string", "The name of the type.", required=True, update_allowed=True),
         "metadata": Property("map", "Extra specs: requirements of the backend.", update_allowed=True),
@@ -43,86 +68,7 @@ class VolumeType(CinderType):
     }
     translation: ClassVar[tuple[Rule, ...]] = (Resolve(("projects",), "keystone.project"),)
 
-    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """A public type has no list of projects."""
-        if properties.get("is_public") and properties.get("projects"):
-            return (Fault('Can not specify property "projects" if the volume type is public.', alone=True),)
-        return ()
-
-    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Create the type; extra specs and projects are a further step."""
-        request = {"name": props["name"], "os-volume-type-access:is_public": props.get("is_public", True)}
-        if props.get("description"):
-            request["description"] = props["description"]
-        return Created(block_storage(ctx).types.create(request)["id"])
-
-    def find(self, ctx: Context, token: str) -> str | None:
-        """Return the type with the name and the visibility."""
-        public = ctx.properties.get("is_public", True)
-        for volume_type in block_storage(ctx).types.listed():
-            if volume_type["name"] == ctx.properties["name"]:
-                return str(volume_type["id"]) if volume_type.get("is_public", True) is public else None
-        return None
-
-    def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Read the type, and compare its extra specs and projects."""
-        volume_type = self.raw(ctx, physical_id)
-        if volume_type is None or ctx.action == "DELETE":
-            return Observation(exists=volume_type is not None, ready=False)
-        specs, public = dict(volume_type.get("extra_specs") or {}), volume_type.get("is_public", True)
-        actual: JsonObject = {
-            "name": volume_type["name"],
-            "description": volume_type.get("description"),
-            "metadata": specs,
-            "is_public": public,
-        }
-        wanted = set(ctx.properties.get("projects") or ())
-        if not public:
-            actual["projects"] = sorted(block_storage(ctx).types.projects(physical_id))
-        differs = specs != as_texts(ctx.properties.get("metadata")) or (
-            not public and wanted != set(actual["projects"])
-        )
-        step = "configure" if differs and ctx.action in ("CREATE", "UPDATE") else ""
-        return Observation(exists=True, ready=not step, step=step, properties=actual)
-
-    def update(
-        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
-    ) -> Created:
-        """Change the name, the description and the visibility; the others are a further step."""
-        values: JsonObject = {}
-        if "name" in changed:
-            values["name"] = props["name"]
-        if "is_public" in changed:
-            values["is_public"] = props["is_public"]
-        if "description" in changed:
-            values["description"] = props.get("description") or ""
-        if values:
-            block_storage(ctx).types.update(physical_id, values)
-        return Created(physical_id)
-
-    def advance(
-        self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
-    ) -> Created | None:
-        """Set the extra specs and the projects."""
-        types = block_storage(ctx).types
-        apply_specs(types, physical_id, as_texts(props.get("metadata")))
-        if not props.get("is_public", True):
-            apply_access(types, physical_id, props.get("projects") or ())
-        return None
-
-    def equal(self, name: str, before: Value, after: Value) -> bool:
-        """Return whether two values of a property are equal."""
-        return equal_settings(name, before, after, members="projects", texts="metadata")
-
-    def delete(self, ctx: Context, physical_id: str) -> None:
-        """Delete the type."""
-        block_storage(ctx).types.delete(physical_id)
-
-    def rename(self, ctx: Context, physical_id: str, name: str) -> None:
-        """Change the name of the type."""
-        with suppress(ProviderNotFound):
-            block_storage(ctx).types.update(physical_id, {"name": name})
-
-    def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
-        """Return cinder's view of the type."""
-        return block_storage(ctx).types.get(physical_id)
+    def new_values(self, ctx: Context, props: Mapping[str, Value]) -> JsonObject:
+        """Return the attributes of a create request, which has another name for `is_public`."""
+        values = super().new_values(ctx, props)
+        return {**values, "os-volume-type-access:is_public": values.pop("is_public", True)}

@@ -9,42 +9,69 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
-from orchestrator.json_types import JsonObject
+from orchestrator.clients.openstack.compute import FLAVORS
+from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import (
     Attribute,
     Context,
-    Created,
-    Fault,
-    Observation,
     Property,
     Unique,
     Value,
 )
-from orchestrator.resources.openstack.nova.base import NovaType, compute
-from orchestrator.resources.openstack.settings import as_texts, equal_settings
-from orchestrator.resources.openstack.specs_and_access import apply_access, apply_specs
+from orchestrator.resources.openstack.collection_type import CollectionType, CreationMark
+from orchestrator.resources.openstack.specs_and_access import PROJECTS_FIELD, SPECS_FIELD, Access, SpecsType
 from orchestrator.resources.software_api import id_of
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Resolve, Rule
 
 PUBLIC: Final = "os-flavor-access:is_public"
-FIELDS: Final = {
-    "ram": "ram",
-    "vcpus": "vcpus",
-    "disk": "disk",
-    "swap": "swap",
-    "ephemeral": "OS-FLV-EXT-DATA:ephemeral",
-    "rxtx_factor": "rxtx_factor",
-    "is_public": PUBLIC,
-}
 
 
-class Flavor(NovaType):
+def _id(ctx: Context) -> str:
+    return str(ctx.properties.get("flavorid") or id_of(ctx.token))
+
+
+class TokenInId(CreationMark):
+    """The id follows from the token, unless the template sets it."""
+
+    def find(self, type_: CollectionType, ctx: Context, token: str) -> Sequence[str]:
+        """Return the flavor with the id, if it has the values."""
+        flavor = type_.api(ctx).find(FLAVORS, _id(ctx))
+        return [str(flavor["id"])] if flavor is not None and self.is_own(type_, ctx, flavor) else []
+
+    def is_own(self, type_: CollectionType, ctx: Context, actual: JsonMapping) -> bool:
+        """Return whether a flavor has the name and the size of the resource, as far as they are known."""
+        props = ctx.properties
+        sizes = all(actual.get(name) == props[name] for name in ("ram", "vcpus") if name in props)
+        return sizes and actual.get("name") == (props.get("name") or ctx.physical_name)
+
+
+class Flavor(SpecsType):
     """A size of servers. Requires the role of an administrator."""
 
     name = "OS::Nova::Flavor"
     support_version = "2014.2"
+    service = "nova"
+    endpoint_type = "compute"
+    collection = FLAVORS
+    mark = TokenInId()
+    checks_owner = True
+    noun = "flavor"
+    specs_path = "os-extra_specs"
+    access = Access(
+        "os-flavor-access", "flavor_access", "tenant_id", "tenant", "addTenantAccess", "removeTenantAccess"
+    )
+    public_key = PUBLIC
+    specs_property = "extra_specs"
+    projects_property = "tenants"
     unique = Unique((("name",), ("flavorid",)), "delete", searched=True)
+    fields = {
+        "flavorid": "id",
+        "ephemeral": "OS-FLV-EXT-DATA:ephemeral",
+        "is_public": PUBLIC,
+        "extra_specs": SPECS_FIELD,
+        "tenants": PROJECTS_FIELD,
+    }
     properties: ClassVar[Mapping[str, Property]] = {
         "name": Property("string", "The name of the flavor."),
         "flavorid": Property("string", "The id of the flavor."),
@@ -70,80 +97,6 @@ class Flavor(NovaType):
         "extra_specs": Attribute("The requirements of the hosts.", type="map"),
     }
 
-    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """A public flavor has no list of projects."""
-        if properties.get("is_public") and properties.get("tenants"):
-            return (Fault('Can not specify property "tenants" if the flavor is public.', alone=True),)
-        return ()
-
-    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Create the flavor; specs and projects are further steps."""
-        flavor: JsonObject = {"name": props.get("name") or ctx.physical_name, "id": _id(ctx, props)}
-        flavor |= {key: props[name] for name, key in FIELDS.items() if name in props}
-        return Created(compute(ctx).flavors.create(flavor)["id"])
-
-    def find(self, ctx: Context, token: str) -> str | None:
-        """Return the flavor with the id of this token, or with the given id and values."""
-        flavor = compute(ctx).flavors.get(_id(ctx, ctx.properties))
-        return str(flavor["id"]) if flavor is not None and _is_own(ctx, flavor) else None
-
-    def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Read the flavor, and compare its specs and projects."""
-        nova = compute(ctx)
-        flavor = nova.flavors.get(physical_id)
-        if flavor is None or ctx.action == "DELETE":
-            return Observation(exists=flavor is not None and _is_own(ctx, flavor), ready=False)
-        specs, public = nova.flavors.specs(physical_id), flavor.get(PUBLIC)
-        shown = {"is_public": public, "extra_specs": specs}
-        actual: JsonObject = {"extra_specs": specs}
-        wanted = set(ctx.properties.get("tenants") or ())
-        if not public:
-            actual["tenants"] = sorted(nova.flavors.projects(physical_id))
-        changing = ctx.action in ("CREATE", "UPDATE")
-        differs = specs != as_texts(ctx.properties.get("extra_specs")) or (
-            not public and wanted != set(actual["tenants"])
-        )
-        step = "configure" if changing and differs else ""
-        return Observation(exists=True, ready=not step, step=step, attributes=shown, properties=actual)
-
-    def update(
-        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
-    ) -> Created:
-        """Nothing to request: `observe` reports the step."""
-        return Created(physical_id)
-
-    def advance(
-        self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
-    ) -> Created | None:
-        """Set the specs and the projects."""
-        flavors = compute(ctx).flavors
-        apply_specs(flavors, physical_id, as_texts(props.get("extra_specs")))
-        if not props.get("is_public", True):
-            apply_access(flavors, physical_id, props.get("tenants") or ())
-        return None
-
-    def equal(self, name: str, before: Value, after: Value) -> bool:
-        """Return whether two values of a property are equal."""
-        return equal_settings(name, before, after, members="tenants", texts="extra_specs")
-
-    def delete(self, ctx: Context, physical_id: str) -> None:
-        """Delete the flavor, unless it has other values: then it belongs to another user."""
-        flavors = compute(ctx).flavors
-        flavor = flavors.get(physical_id)
-        if flavor is not None and _is_own(ctx, flavor):
-            flavors.delete(physical_id)
-
-    def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
-        """Return nova's view of the flavor."""
-        return compute(ctx).flavors.get(physical_id)
-
-
-def _is_own(ctx: Context, flavor: Mapping[str, Value]) -> bool:
-    """Return whether a flavor has the name and the size of the resource, as far as they are known."""
-    props = ctx.properties
-    sizes = all(flavor.get(FIELDS[name]) == props[name] for name in ("ram", "vcpus") if name in props)
-    return sizes and flavor.get("name") == (props.get("name") or ctx.physical_name)
-
-
-def _id(ctx: Context, props: Mapping[str, Value]) -> str:
-    return str(props.get("flavorid") or id_of(ctx.token))
+    def new_values(self, ctx: Context, props: Mapping[str, Value]) -> JsonObject:
+        """Return the attributes of a create request, with an id."""
+        return {**super().new_values(ctx, props), "id": _id(ctx)}

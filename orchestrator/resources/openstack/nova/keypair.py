@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
+from orchestrator.clients.openstack.compute import KEY_PAIRS
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Created, Observation, Property, Unique, Value
 from orchestrator.resources.openstack.creation_times import is_created_by
@@ -52,7 +53,7 @@ class KeyPair(NovaType):
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Create or import the key pair."""
-        keypair = compute(ctx).keypairs.create(_request(props, props.get(PUBLIC_KEY)))
+        keypair = compute(ctx).create(KEY_PAIRS, _request(props, props.get(PUBLIC_KEY)))
         data: JsonObject = {PUBLIC_KEY: keypair.get(PUBLIC_KEY)}
         if props.get("save_private_key"):
             data[PRIVATE_KEY] = keypair.get(PRIVATE_KEY) or ""
@@ -78,13 +79,13 @@ class KeyPair(NovaType):
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Delete the key pair, unless it belongs to another user."""
         if self._own(ctx, physical_id) is not None:
-            compute(ctx).keypairs.delete(physical_id, ctx.properties.get("user") or "")
+            compute(ctx).remove(KEY_PAIRS, physical_id, query=_of_user(ctx))
 
     def reclaim(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> None:
         """Import the public key again."""
         public_key = ctx.data.get(PUBLIC_KEY)
         if public_key and self.raw(ctx, physical_id) is None:
-            compute(ctx).keypairs.create(_request({**props, "name": physical_id}, public_key))
+            compute(ctx).create(KEY_PAIRS, _request({**props, "name": physical_id}, public_key))
 
     def _own(self, ctx: Context, name: str) -> JsonObject | None:
         """Return the key pair with the name, None if it does not exist or has another key."""
@@ -95,7 +96,7 @@ class KeyPair(NovaType):
 
     def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
         """Return nova's view of the key pair."""
-        return compute(ctx).keypairs.get(physical_id, ctx.properties.get("user") or "")
+        return compute(ctx).find(KEY_PAIRS, physical_id, query=_of_user(ctx))
 
 
 def _request(props: Mapping[str, Value], public_key: str | None) -> JsonObject:
@@ -105,3 +106,7 @@ def _request(props: Mapping[str, Value], public_key: str | None) -> JsonObject:
         if value:
             request[key] = value
     return request
+
+
+def _of_user(ctx: Context) -> JsonObject:
+    return {"user_id": ctx.properties["user"]} if ctx.properties.get("user") else {}

@@ -7,19 +7,26 @@ members: the physical name is unique, and a given name may belong to several gro
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
-from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Created, Observation, Property, Value
-from orchestrator.resources.openstack.nova.base import NovaType, compute
+from orchestrator.clients.openstack.compute import GROUP_RULES, SERVER_GROUPS
+from orchestrator.resources.base import Context, Created, Property, Value
+from orchestrator.resources.openstack.collection_type import APART, CollectionType, Field
+from orchestrator.resources.openstack.creation_marks import EqualValues
 from orchestrator.schema.constraints import AllowedValues, Range
 
 
-class ServerGroup(NovaType):
+class ServerGroup(CollectionType):
     """A group of servers with a policy for their placement on hosts."""
 
     name = "OS::Nova::ServerGroup"
     support_version = "2014.2"
+    service = "nova"
+    endpoint_type = "compute"
+    collection = SERVER_GROUPS
+    mark = EqualValues((), ("name", "policies"), unused="members")
+    fields = {"policies": Field(to_api=lambda policies: (policies or ["anti-affinity"])[:1]), "rules": APART}
     properties: ClassVar[Mapping[str, Property]] = {
         "name": Property("string", "The name of the group."),
         "policies": Property(
@@ -43,36 +50,10 @@ class ServerGroup(NovaType):
     }
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Create the group."""
-        name = props.get("name") or ctx.physical_name
-        return Created(compute(ctx).groups.create(name, _policy(props), props.get("rules"))["id"])
-
-    def find(self, ctx: Context, token: str) -> str | None:
-        """Return the empty group with the name and the policy."""
-        name, policy = ctx.properties.get("name") or ctx.physical_name, _policy(ctx.properties)
-        return next(
-            (
-                str(group["id"])
-                for group in compute(ctx).groups.listed()
-                if group["name"] == name
-                and (group.get("policies") or [group.get("policy")]) == [policy]
-                and not group.get("members")
-            ),
-            None,
-        )
-
-    def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Read the group."""
-        return Observation(exists=self.raw(ctx, physical_id) is not None, ready=ctx.action != "DELETE")
-
-    def delete(self, ctx: Context, physical_id: str) -> None:
-        """Delete the group; its servers remain."""
-        compute(ctx).groups.delete(physical_id)
-
-    def raw(self, ctx: Context, physical_id: str) -> JsonObject | None:
-        """Return nova's view of the group."""
-        return compute(ctx).groups.get(physical_id)
-
-
-def _policy(props: Mapping[str, Value]) -> str:
-    return str((props.get("policies") or ["anti-affinity"])[0])
+        """Create the group; rules require a newer nova."""
+        if not props.get("rules"):
+            return super().create(ctx, props)
+        values = self.new_values(ctx, props)
+        values |= {"policy": values.pop("policies")[0], "rules": props["rules"]}
+        created = self.api(ctx).create(replace(SERVER_GROUPS, microversion=GROUP_RULES), values)
+        return Created(str(created["id"]))

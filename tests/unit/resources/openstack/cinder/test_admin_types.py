@@ -54,7 +54,7 @@ def test_the_name_of_a_volume_type_is_updated(cloud, context_of):
 def test_a_lost_volume_type_is_found_by_its_name(cloud, context_of):
     listed = [{"id": "t0", "name": "slow"}, {"id": "t1", "name": "fast", "is_public": True}]
     cloud.answers("GET", r"/types\?.*", {"volume_types": listed})
-    assert VolumeType().find(context_of(given(VolumeType, name="fast")), "t") == "t1"
+    assert VolumeType().find(context_of(given(VolumeType, name="fast")), "t") == ["t1"]
     assert VolumeType().find(context_of(given(VolumeType, name="fast", is_public=False)), "t") is None
 
 
@@ -103,7 +103,7 @@ def test_specs_are_created_under_the_physical_name_and_updated_by_key(cloud, con
     assert cloud.sent("POST")[0].body == {"qos_specs": {"name": ctx.physical_name, "read_iops": "10"}}
     listed = {"qos_specs": [{"id": "q1", "name": ctx.physical_name}]}
     cloud.answers("GET", r"/qos-specs\?.*", listed)
-    assert QoSSpecs().find(ctx, ctx.token) == "q1"
+    assert QoSSpecs().find(ctx, ctx.token) == ["q1"]
     cloud.answers("GET", "/qos-specs/q1", {"qos_specs": {"id": "q1", "specs": {"old": "1"}}})
     cloud.answers("PUT", "/qos-specs/q1.*", {})
     QoSSpecs().update(ctx, "q1", props, frozenset({"specs"}))

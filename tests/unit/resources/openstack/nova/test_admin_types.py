@@ -56,7 +56,7 @@ def test_a_flavor_is_created_under_the_id_of_its_token(cloud, context_of):
         "os-flavor-access:is_public": False,
     }
     serve_flavor(cloud)
-    assert Flavor().find(ctx, ctx.token) == "f1"
+    assert Flavor().find(ctx, ctx.token) == ["f1"]
 
 
 def test_a_foreign_flavor_with_the_given_id_is_not_ours(cloud, context_of):
@@ -120,7 +120,7 @@ def test_an_empty_server_group_with_the_name_is_found(cloud, context_of):
         {"id": "g3", "name": ctx.physical_name, "policies": ["anti-affinity"], "members": []},
     ]
     cloud.answers("GET", "/os-server-groups", {"server_groups": groups})
-    assert ServerGroup().find(ctx, ctx.token) == "g3"
+    assert ServerGroup().find(ctx, ctx.token) == ["g3"]
 
 
 def test_quotas_are_set_and_reset(cloud, context_of):
@@ -173,7 +173,7 @@ def test_an_aggregate_is_emptied_before_it_is_deleted(cloud, context_of):
     assert [request.method for request in cloud.requests] == ["GET", "POST", "DELETE"]
 
 
-@pytest.mark.parametrize(("age", "found"), [(3, "7"), (900, None)])
+@pytest.mark.parametrize(("age", "found"), [(3, ["7"]), (900, None)])
 def test_an_older_aggregate_with_the_name_is_not_ours(cloud, context_of, age, found):
     created = (datetime.now(UTC) - timedelta(seconds=age)).isoformat()
     listed = {"aggregates": [{"id": 7, "name": "a", "created_at": created}]}
