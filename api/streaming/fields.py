@@ -185,13 +185,15 @@ class Fields:
             self._set_soon(followed)
         with followed.lock:
             before, followed.arrangement = followed.current, builder.arrangement
+            followed.drifted = builder.drifted
             if before is not None and before.order == fresh.order:
                 followed.record(before.replace_states(bytes(fresh.states)))
             else:
                 followed.current = fresh
                 followed.changes.clear()
                 followed.leaving.clear()
-        release_memory()
+        if not fresh.is_draft:
+            release_memory()
 
     def _soon(self, followed: FollowedField) -> None:
         """Read a field again soon, because resources have appeared or disappeared."""
@@ -260,21 +262,21 @@ class Fields:
     def _apply(
         self,
         followed: FollowedField,
-        rows: list[tuple[int, str, int, int, bool]],
+        rows: list[tuple[int, str, int, int]],
         ended: set[tuple[int, str]],
     ) -> None:
         positions = array("i")
         with followed.lock:
             current = followed.current
             assert current is not None
-            for stack_id, name, id_, state, drift in rows:
+            for stack_id, name, id_, state in rows:
                 position = current.position(id_)
                 if position is None:
                     self._soon(followed)
                     continue
                 if state == _DELETING:
                     followed.leaving[stack_id, name] = position
-                if current.change(position, state | (DRIFT if drift else 0)):
+                if current.change(position, state | current.states[position] & DRIFT):
                     positions.append(position)
             for key in ended - {(stack_id, name) for stack_id, name, *_ in rows}:
                 position = followed.leaving.pop(key, None)

@@ -70,7 +70,7 @@ class FollowedField:
     shown: int = 0  # of these, those that the last read contains
     failed: bool = False  # a reload has failed: the field is dropped, the next request reads it
     drift_at: float = 0.0
-    drifted: frozenset[int] = frozenset()
+    drifted: frozenset[int] = frozenset()  # ids whose byte has the flag
     leaving: dict[tuple[int, str], int] = field(default_factory=dict)  # positions of resources being deleted
     past: Slots[tuple[str, dt.datetime], PastField] = field(default_factory=lambda: Slots(MAX_PAST))
     responses: Slots[Hashable, Content] = field(default_factory=lambda: Slots(MAX_RESPONSES, _is_short))

@@ -83,6 +83,7 @@ class FieldBuilder:
         """Take a stack."""
         self._database, self._stack = database, stack
         self._levels: list[int] = []
+        self.drifted: frozenset[int] = frozenset()  # ids of the resources that are out of sync
         self._arrangement: Arrangement | None = None
 
     @property
@@ -107,6 +108,7 @@ class FieldBuilder:
                 self._arrangement = Arrangement(self._stack, rows, array("i", newest_first), array("i"), None)
             elif rearranges or completes or before is None or rows.ids != before.rows.ids:
                 self._arrange(rows, stored.requirements(db, rows.stacks))
+        self.drifted = rows.drifted
         with_drift(rows.ids, rows.states, rows.drifted)
         order = self.arrangement.order
         ids = array("q", map(rows.ids.__getitem__, order))

@@ -78,9 +78,7 @@ WHERE d.stack_id = ANY(%(stacks)s) AND (d.valid_to IS NULL OR NOT EXISTS (
 GROUP BY d.stack_id
 """
 CHANGED: Final = f"""
-SELECT DISTINCT ON (r.stack_id, r.name) r.stack_id, r.name, r.id, {STATE}, EXISTS (
-    SELECT 1 FROM resource_verdict v WHERE v.resource_id = r.id AND v.confirmed
-        AND {check_in("v.verdict", DRIFTED_STATES)} AND {CURRENT})
+SELECT DISTINCT ON (r.stack_id, r.name) r.stack_id, r.name, r.id, {STATE}
 FROM unnest(%(stacks)s::bigint[], %(names)s::text[]) AS x(stack_id, name)
 JOIN resource r ON r.stack_id = x.stack_id AND r.name = x.name
 ORDER BY r.stack_id, r.name, r.deposed, r.id DESC
@@ -214,11 +212,11 @@ def numbers(data: bytes) -> array[int]:
     return result
 
 
-def changed(db: Db, resources: Iterable[tuple[int, str]]) -> list[tuple[int, str, int, int, bool]]:
-    """Return resources, each named by its stack and its name, with their id, state and drift."""
+def changed(db: Db, resources: Iterable[tuple[int, str]]) -> list[tuple[int, str, int, int]]:
+    """Return resources, each named by its stack and its name, with their id and state."""
     pairs = list(resources)
     values = {"stacks": [stack_id for stack_id, _ in pairs], "names": [name for _, name in pairs]}
-    return [(row[0], row[1], row[2], row[3], row[4]) for row in db.execute(CHANGED, values).fetchall()]
+    return [(row[0], row[1], row[2], row[3]) for row in db.execute(CHANGED, values).fetchall()]
 
 
 def names(database: Database, ids: Sequence[int]) -> dict[int, NamedResource]:

@@ -14,6 +14,7 @@ from orchestrator.operations.pictures.history import COMPLETE, GONE, NO_EVENT, P
 from orchestrator.store.pictures.history import NO_STATE
 from orchestrator.store.tables.observation import ResourceVerdict, VerdictHistory
 from orchestrator_console.views import history
+from tests.e2e.running import eventually
 from tests.integration.api_world import Client, Made, World, api, project, world  # noqa: F401 - fixtures
 from tests.integration.console.console_world import Browser, links, words
 from tests.integration.console.test_field import states
@@ -93,6 +94,22 @@ def test_drift_is_that_of_the_time(
     assert group["counts"].get("drift", 0) == expected
     page = Browser(world.client()).text(f"/ui{made.path}/history?step=100")
     assert re.search(r'data-state="drift">.*?<span class="amount">1<', page, re.DOTALL)
+
+
+def test_the_present_field_follows_the_drift(api: Client, world: World, project: str) -> None:
+    made = world.stack(project, "watched")
+    drift(world, made, "a", 10, None)
+
+    def shown() -> int:
+        return int(api.get(f"{made.path}/field/summary")["field"]["counts"]["drift"])
+
+    assert shown() == 1
+    for confirmed in (False, True):
+        with world.database.connect() as db:
+            db.execute("UPDATE resource_verdict SET confirmed = %s WHERE stack_id = %s", [confirmed, made.id])
+        eventually(lambda confirmed=confirmed: shown() == confirmed)
+        world.event(made, "a", action="CHECK")  # an event leaves the drift alone
+        eventually(lambda confirmed=confirmed: shown() == confirmed)
 
 
 def test_a_time_before_the_history_is_its_beginning(api: Client, world: World, project: str) -> None:
