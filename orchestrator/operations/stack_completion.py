@@ -1,7 +1,7 @@
 """The end of a traversal: complete, failed after its open operations ended, or timed out.
 
 The statement that ends a child stack also wakes the node of its parent's resource: `WAKE_PARENT` of
-`store/traversals/completion.py`.
+`store/traversals/stack_end.py`.
 """
 
 from __future__ import annotations

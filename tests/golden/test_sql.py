@@ -1,4 +1,4 @@
-"""The texts of the statements that a visit runs, as they are sent to PostgreSQL.
+"""The texts of the statements that a visit runs and that end a stack, as they are sent to PostgreSQL.
 
 `python tests/golden/test_sql.py` renews them; then review the difference.
 """
@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.store.nodes import action_sql, hook_sql, outcome_sql, replacement_sql, visit_sql
 from orchestrator.store.nodes.outcome_builder import OutcomeStatement, render
-from orchestrator.store.traversals import children
+from orchestrator.store.traversals import child_completion, children, completion, stack_end
 
 HERE = Path(__file__).parent / "sql"
 OUTCOMES = (*outcome_sql.STATEMENTS, *action_sql.STATEMENTS, replacement_sql.SETTLE_INLINE_REPLACEMENT)
@@ -42,7 +42,12 @@ def forms(statement: OutcomeStatement) -> Iterator[tuple[str, str]]:
             yield f"{statement.name}.{claim}.many", render(statement, leased=leased, rows="many")
 
 
-TEXTS = {name: text for statement in (*OUTCOMES, *SINGLE_ROW) for name, text in forms(statement)} | OTHERS
+ENDS = (completion.COMPLETE, completion.END_FAILED, child_completion.COMPLETE_CHILD)
+TEXTS = {
+    **{name: text for statement in (*OUTCOMES, *SINGLE_ROW) for name, text in forms(statement)},
+    **{end.name: stack_end.render(end) for end in ENDS},
+    **OTHERS,
+}
 
 
 @pytest.mark.parametrize("name", TEXTS)

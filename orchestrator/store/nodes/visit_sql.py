@@ -16,8 +16,10 @@ from orchestrator.store.tables.base import check_in
 # its key when it believes that the table has a single row, and would still do so at a million rows. QUEUED
 # and CHECKING reach a node by its id while it has a state. The empty second value, which is no state, keeps
 # the planner off the partial indexes: a plan made while these were nearly empty would walk all of them later.
-QUEUED = "n.state IN ('queued', '')"
-CHECKING = "n.state IN ('checking', '')"
+IS_QUEUED = "state IN ('queued', '')"
+IS_CHECKING = "state IN ('checking', '')"
+QUEUED = f"n.{IS_QUEUED}"
+CHECKING = f"n.{IS_CHECKING}"
 
 # Whether a deposed incarnation o of a resource may hold what another incarnation needs.
 HOLDS = "o.deposed AND o.attempt > 0 AND o.released IS NOT TRUE"

@@ -22,6 +22,7 @@ from psycopg.rows import TupleRow
 from orchestrator.engine.plan_changes import Row
 from orchestrator.errors import Superseded
 from orchestrator.store.connections.database import CHECKS_NAME
+from orchestrator.store.nodes.visit_sql import IS_CHECKING
 from orchestrator.store.tables.base import IS_SUSPECT
 
 Db = Connection[TupleRow]
@@ -320,11 +321,11 @@ UNPLANNED_DEPOSED = f"""
         AND n.kind = 'cleanup' AND n.resource_id = resource.id)
 """
 COUNT_UNPLANNED_DEPOSED = f"SELECT count(*) FROM ({UNPLANNED_DEPOSED} LIMIT %(limit)s) AS found"
-PLAN_REMOVALS = """
+PLAN_REMOVALS = f"""
 WITH held AS (
     UPDATE graph_node
     SET state = 'blocked', blocked_by = 1, lease = NULL, leased_until = NULL, enqueued_at = NULL
-    WHERE id = %(finish)s AND state IN ('checking', '') AND lease = %(lease)s
+    WHERE id = %(finish)s AND {IS_CHECKING} AND lease = %(lease)s
     RETURNING id, stack_id, root_id, traversal
 )
 INSERT INTO graph_node

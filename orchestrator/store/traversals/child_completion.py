@@ -12,50 +12,46 @@ from typing import Final, NamedTuple
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.states import TEMPLATE_ACTIONS
 from orchestrator.store.nodes import repository
+from orchestrator.store.nodes.visit_sql import IS_QUEUED
 from orchestrator.store.tables.base import check_in
-from orchestrator.store.traversals.completion import WAKE_PARENT
-from orchestrator.store.traversals.traversals import STACK_EVENT
+from orchestrator.store.traversals.stack_end import COMPLETE_REASON, NOT_ENDED, StackEnd, render
 
 # The stack is locked before the node, as in every statement: an update may arrive at this moment. Pending
 # deletes (operations/adr/0002) and snapshots that are deleted with their stack prevent the end.
-COMPLETE_CHILD: Final = (
-    f"""
-WITH k AS MATERIALIZED (
+COMPLETE_CHILD: Final = StackEnd(
+    "complete_child",
+    {
+        "k": f"""
     SELECT s.id, s.traversal FROM graph_node g JOIN stack s ON s.id = ANY (ARRAY[g.stack_id])
     WHERE g.id = %(node_id)s::bigint AND g.kind = 'finish' AND s.owner_id IS NOT NULL
         AND s.traversal = g.traversal AND s.halted_traversal IS DISTINCT FROM s.traversal
-        AND s.status IN ('IN_PROGRESS', '') AND s.action NOT IN ('CHECK', 'SNAPSHOT')
+        AND s.{NOT_ENDED} AND s.action NOT IN ('CHECK', 'SNAPSHOT')
         AND s.queued_action IS NULL
         AND NOT EXISTS (SELECT 1 FROM resource r WHERE r.stack_id = s.id AND r.deposed)
         AND (s.action <> 'DELETE' OR NOT EXISTS (SELECT 1 FROM snapshot x WHERE x.stack_id = s.id))
-    FOR UPDATE OF s
-), n AS (
+    FOR UPDATE OF s""",
+        "n": f"""
     UPDATE graph_node g SET state = 'ready', observed_ready = true, observed_ready_at = now()
     FROM k WHERE g.id = %(node_id)s::bigint AND g.stack_id = k.id AND g.traversal = k.traversal
-        AND g.state IN ('queued', '') AND g.blocked_by = 0
-    RETURNING g.stack_id
-), s AS (
+        AND g.{IS_QUEUED} AND g.blocked_by = 0
+    RETURNING g.stack_id""",
+        "s": f"""
     UPDATE stack
-    SET status = 'COMPLETE', status_reason = 'Stack ' || action || ' completed successfully',
+    SET status = 'COMPLETE', status_reason = {COMPLETE_REASON},
         good_revision_id = CASE WHEN {check_in("action", TEMPLATE_ACTIONS)}
             THEN revision_id ELSE good_revision_id END,
         deleted_at = CASE WHEN action = 'DELETE' THEN now() END
     FROM n WHERE stack.id = ANY (ARRAY[n.stack_id])
     RETURNING stack.id, stack.uuid, stack.name, stack.action, stack.status, stack.status_reason,
         stack.traversal, stack.revision_id, stack.root_id, stack.owner_id, stack.parent_resource_id,
-        stack.automatic
-), r AS (
-    UPDATE revision SET outcome = 'complete', ended_at = now() FROM s
-    WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
-), recorded AS ("""
-    + STACK_EVENT
-    + ")"
-    + WAKE_PARENT
-    + """
-SELECT 'ended', s.id, s.traversal, s.action, s.uuid::text FROM s
-UNION ALL SELECT 'send', id, traversal, queue, label FROM woken
-"""
+        stack.automatic""",
+    },
+    "'complete'",
+    """SELECT 'ended', s.id, s.traversal, s.action, s.uuid::text FROM s
+UNION ALL SELECT 'send', id, traversal, queue, label FROM woken""",
+    ends_snapshot=False,
 )
+_COMPLETE_CHILD: Final = render(COMPLETE_CHILD)
 
 
 class CompletedChild(NamedTuple):
@@ -70,7 +66,7 @@ def complete_child(db: repository.CheckConnection, node_id: int, root: str) -> C
     """Complete the child stack of this finish node; return None if that takes more than this statement, or if
     the traversal is over.
     """
-    rows = repository.retried(db, COMPLETE_CHILD, {"node_id": str(node_id)})
+    rows = repository.retried(db, _COMPLETE_CHILD, {"node_id": str(node_id)})
     messages = repository.settled(rows, root).messages
     return next(
         (CompletedChild(uuid, action, messages) for effect, _, _, action, uuid in rows if effect == "ended"),

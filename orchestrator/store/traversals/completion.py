@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -18,51 +18,33 @@ from orchestrator.engine.messages import CheckMessage
 from orchestrator.engine.states import NODE_ENDS, RESOURCE_KINDS, STATES_VISITED, TEMPLATE_ACTIONS, Outcome
 from orchestrator.store.connections.prepared import fetch_prepared
 from orchestrator.store.nodes import hooks
+from orchestrator.store.nodes.visit_sql import IS_CHECKING
 from orchestrator.store.tables.base import check_in, check_not_in
-from orchestrator.store.traversals.traversals import STACK_EVENT
-
-# The end of a child wakes the node of its resource (docs/internals/protocol.md rule 12). The conditions are
-# those of ix_graph_node_at_work.
-WAKE_PARENT = f"""
-, woken AS (
-    UPDATE graph_node n SET state = 'queued', due_at = NULL, enqueued_at = now(), re_enqueues = 0
-    FROM s CROSS JOIN LATERAL (
-        SELECT m.id FROM graph_node m
-        WHERE m.stack_id = s.owner_id AND m.resource_id = s.parent_resource_id
-            AND {check_in("m.state", STATES_VISITED)} AND m.due_at IS NOT NULL OFFSET 0) AS blocked_node
-    WHERE n.id = ANY (ARRAY[blocked_node.id]) AND n.due_at IS NOT NULL
-    RETURNING n.id, n.traversal, n.queue, n.label, s.root_id
-), resumed AS (  -- the follow-up of a resized group (`signals/group_resize.py`)
-    UPDATE signal g SET due_at = now() FROM s
-    WHERE g.resource_id = s.parent_resource_id AND g.due_at = 'infinity'
-)"""
-
-MESSAGES = """(
-    SELECT json_agg(json_build_array(w.id, w.traversal, w.queue, w.label, x.uuid))
-    FROM woken w JOIN stack x ON x.id = w.root_id)"""
-
-# A snapshot ends with the traversal that creates it (docs/internals/protocol.md rule 14).
-END_SNAPSHOT = """
-UPDATE snapshot x SET status = s.status, status_reason = s.status_reason
-    FROM s WHERE s.action = 'SNAPSHOT' AND x.stack_id = s.id AND x.traversal = s.traversal
-        AND x.action = 'CREATE' AND x.status = 'IN_PROGRESS'
-"""
+from orchestrator.store.traversals.stack_end import (
+    COMPLETE_REASON,
+    IS_HELD,
+    MESSAGES,
+    NOT_ENDED,
+    StackEnd,
+    render,
+)
 
 # The stack is locked before the node, as in START and END_FAILED: an update may arrive at this moment.
-COMPLETE = (
-    f"""
-WITH k AS MATERIALIZED (
+COMPLETE: Final = StackEnd(
+    "complete",
+    {
+        "k": """
     SELECT s.id FROM stack s WHERE s.id = (SELECT g.stack_id FROM graph_node g WHERE g.id = %(node_id)s)
-    FOR UPDATE
-), n AS (
+    FOR UPDATE""",
+        "n": f"""
     UPDATE graph_node g
     SET state = 'ready', observed_ready = true, observed_ready_at = now(), lease = NULL, leased_until = NULL
-    FROM k WHERE g.id = %(node_id)s AND g.stack_id = k.id AND g.state IN ('checking', '')
+    FROM k WHERE g.id = %(node_id)s AND g.stack_id = k.id AND g.{IS_CHECKING}
         AND g.lease = %(lease)s AND g.blocked_by = 0
-    RETURNING g.stack_id, g.traversal
-), s AS (
+    RETURNING g.stack_id, g.traversal""",
+        "s": f"""
     UPDATE stack
-    SET status = 'COMPLETE', status_reason = 'Stack ' || action || ' completed successfully' || CASE
+    SET status = 'COMPLETE', status_reason = {COMPLETE_REASON} || CASE
             WHEN action = 'CHECK' AND EXISTS (
                 SELECT 1 FROM resource r WHERE r.stack_id = stack.id AND r.action = 'CHECK'
                     AND r.status_reason LIKE 'CHECK not supported for %%')
@@ -72,43 +54,40 @@ WITH k AS MATERIALIZED (
             ELSE good_revision_id END,
         deleted_at = CASE WHEN action = 'DELETE' THEN now() END
     FROM n WHERE stack.id = ANY (ARRAY[n.stack_id]) AND stack.traversal = n.traversal
-        AND stack.halted_traversal IS DISTINCT FROM n.traversal AND stack.status IN ('IN_PROGRESS', '')
-    RETURNING stack.*
-), r AS (
-    UPDATE revision SET outcome = 'complete', ended_at = now() FROM s
-    WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
-), released AS (  -- the credentials of its user (`operations/keystone/delegated_credentials.py`)
+        AND stack.halted_traversal IS DISTINCT FROM n.traversal AND stack.{NOT_ENDED}
+    RETURNING stack.*""",
+    },
+    "'complete'",
+    f"SELECT action, {MESSAGES}, queued_action IS NOT NULL FROM s",
+    effects={
+        # The credentials of its user (`operations/keystone/delegated_credentials.py`).
+        "released": f"""
     UPDATE credential c SET state = 'going', due_at = now() FROM s
-    WHERE s.deleted_at IS NOT NULL AND c.stack_id = s.id AND c.state IN ('held', '')
-), handed_on AS (  -- children that the update has left alone belong to the author of the root now
+    WHERE s.deleted_at IS NOT NULL AND c.stack_id = s.id AND c.{IS_HELD}""",
+        # Children that the update has left alone belong to the author of the root now.
+        "handed_on": f"""
     UPDATE stack c SET credential_id = s.credential_id FROM s
     WHERE s.owner_id IS NULL AND s.good_revision_id = s.revision_id AND c.root_id = ANY (ARRAY[s.id])
         AND c.id <> s.id AND c.credential_id IS DISTINCT FROM s.credential_id
-        AND EXISTS (
-            SELECT 1 FROM credential x WHERE x.stack_id = ANY (ARRAY[s.id]) AND x.state IN ('held', ''))
-), snapshot_ended AS ("""
-    + END_SNAPSHOT
-    + """), recorded AS ("""
-    + STACK_EVENT
-    + ")"
-    + WAKE_PARENT
-    + f"\nSELECT action, {MESSAGES}, queued_action IS NOT NULL FROM s"
+        AND EXISTS (SELECT 1 FROM credential x WHERE x.stack_id = ANY (ARRAY[s.id]) AND x.{IS_HELD})""",
+    },
 )
 
 # The end of a failed traversal: when none of its operations is open any more, or at once on request. The
 # reason of the stack has the first causes, in the order of the failures, and the number of the rest. Without
 # causes it was cancelled, perhaps with the stack around it.
-END_FAILED = (
-    f"""
-WITH failures AS (
-    SELECT id, reason FROM failure WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s
-), causes AS (
+END_FAILED: Final = StackEnd(
+    "end_failed",
+    {
+        "failures": """
+    SELECT id, reason FROM failure WHERE stack_id = %(stack_id)s AND traversal = %(traversal)s""",
+        "causes": """
     SELECT (SELECT string_agg(CASE WHEN length(reason) > %(longest)s
                 THEN left(reason, %(longest)s) || '…' ELSE reason END, '; ' ORDER BY id)
             FROM (SELECT id, reason FROM failures ORDER BY id LIMIT %(most)s) AS first)
         || CASE WHEN count(*) > %(most)s THEN '; and ' || count(*) - %(most)s || ' more' ELSE '' END AS text
-    FROM failures
-), s AS (
+    FROM failures""",
+        "s": f"""
     UPDATE stack
     SET status = 'FAILED',
         status_reason = coalesce(%(reason)s, 'Resource ' || action || ' failed: ' || causes.text,
@@ -122,25 +101,20 @@ WITH failures AS (
                 AND {check_in("n.kind", RESOURCE_KINDS)}
                 AND {check_in("n.state", STATES_VISITED)} AND n.lease IS NOT NULL
             UNION ALL SELECT 1 FROM resource r WHERE r.stack_id = %(stack_id)s AND r.op IS NOT NULL))
-    RETURNING stack.*
-), f AS (
+    RETURNING stack.*""",
+        "f": f"""
     UPDATE graph_node n
     SET state = 'failed', blocked_by = 0, due_at = NULL, enqueued_at = NULL, lease = NULL,
         leased_until = NULL, last_error = s.status_reason
     FROM s WHERE n.stack_id = s.id AND n.traversal = s.traversal AND n.kind = 'finish'
-        AND {check_not_in("n.state", NODE_ENDS)}
-), r AS (
-    UPDATE revision SET outcome = %(outcome)s, ended_at = now() FROM s
-    WHERE revision.id = s.revision_id AND revision.traversal = s.traversal AND revision.outcome IS NULL
-), snapshot_ended AS ("""
-    + END_SNAPSHOT
-    + """), recorded AS ("""
-    + STACK_EVENT
-    + ")"
-    + WAKE_PARENT
-    + f"\nSELECT action, disable_rollback, delete_on_failure, good_revision_id, {MESSAGES},"
-    + "\n    queued_action IS NOT NULL FROM s"
+        AND {check_not_in("n.state", NODE_ENDS)}""",
+    },
+    "%(outcome)s",
+    f"""SELECT action, disable_rollback, delete_on_failure, good_revision_id, {MESSAGES},
+    queued_action IS NOT NULL FROM s""",
 )
+_COMPLETE: Final = render(COMPLETE)
+_END_FAILED: Final = render(END_FAILED)
 
 # Requests to groups that wait for an operation of the failed traversal (`signals/group_resize.py`). A later
 # statement than END_FAILED: it finds the requests that began to wait until that had locked the stack.
@@ -155,11 +129,11 @@ MAX_CAUSES = 10  # listed in a stack's reason
 
 MAX_CAUSE_LENGTH = 1_000  # characters of each cause
 
-POSTPONE = """
+POSTPONE = f"""
 UPDATE graph_node SET state = 'waiting', due_at = clock_timestamp() + make_interval(secs => %(seconds)s),
     waiting_since = coalesce(waiting_since, now()), last_error = %(reason)s, enqueued_at = NULL,
     re_enqueues = 0, lease = NULL, leased_until = NULL
-WHERE id = %(node_id)s AND state IN ('checking', '') AND lease = %(lease)s
+WHERE id = %(node_id)s AND {IS_CHECKING} AND lease = %(lease)s
 """
 
 
@@ -180,7 +154,7 @@ def complete(db: Connection[TupleRow], node_id: int, lease: int) -> Completed | 
     """Settle a claimed finish node: the stack is COMPLETE. Return None if the traversal has failed or was
     superseded.
     """
-    for row in fetch_prepared(db, COMPLETE, {"node_id": node_id, "lease": lease}):
+    for row in fetch_prepared(db, _COMPLETE, {"node_id": node_id, "lease": lease}):
         return Completed(_messages(row[1]), queued=row[2])
     return None
 
@@ -224,7 +198,7 @@ def end_failed(
         "longest": MAX_CAUSE_LENGTH,
     }
     hooks.release_paused(db, stack_id)
-    for row in fetch_prepared(db, END_FAILED, values):
+    for row in fetch_prepared(db, _END_FAILED, values):
         fetch_prepared(db, RESUME_REQUESTS, {"stack_id": stack_id})
         return EndedFailed(row[0], row[1], row[2], row[3], _messages(row[4]), queued=row[5])
     return None
