@@ -21,6 +21,7 @@ from orchestrator.resources.capabilities import derived
 from orchestrator.resources.openstack.admission import AdmittedType
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
 from orchestrator.resources.openstack.connection import openstack
+from orchestrator.resources.openstack.property_rules import RuledType
 
 Verb = Literal["create", "update", "delete"]
 State = Literal["ready", "pending", "broken", "gone", "unknown"]
@@ -154,7 +155,7 @@ def _listed_collection(type_: CollectionType | type[CollectionType]) -> str:
     return class_.collection.plural if plain else ""
 
 
-class CollectionType(AdmittedType):
+class CollectionType(RuledType, AdmittedType):
     """A type whose resources are objects of a collection of its `service`."""
 
     live_show = True

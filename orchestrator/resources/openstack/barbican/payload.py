@@ -6,11 +6,14 @@ import base64
 
 from orchestrator.clients.openstack.platform_services.key_manager import SECRETS, TEXT, KeyManager
 from orchestrator.errors import ProviderNotFound
+from orchestrator.json_types import JsonMapping
 
 
-def payload_text(api: KeyManager, ref: str) -> str | None:
-    """Return the content of a secret: bytes that are no text in base64; None without a content."""
-    found = api.find(SECRETS, ref) or {}
+def payload_text(api: KeyManager, ref: str, secret: JsonMapping | None = None) -> str | None:
+    """Return the content of a secret: bytes that are no text in base64; None without a content. `secret` is
+    its description, if it is known.
+    """
+    found = secret or api.find(SECRETS, ref) or {}
     content_type = (found.get("content_types") or {}).get("default")
     if not content_type:
         return None

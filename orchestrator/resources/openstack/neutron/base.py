@@ -65,9 +65,10 @@ class NeutronType(CollectionType):
         """Reject further attributes that are properties, or that belong to the owner of the object."""
         given = properties.get("value_specs") or {}
         found = [name for name in given if name in self.properties or name in ("shared", "tenant_id")]
+        faults = super().validate(properties, stack_timeout_seconds)
         if found:
-            return (Fault(f"{', '.join(found)} not allowed in value_specs", alone=True),)
-        return ()
+            return (Fault(f"{', '.join(found)} not allowed in value_specs", alone=True), *faults)
+        return faults
 
     def chosen(self, ctx: Context) -> Mapping[str, Value]:
         """Return the generated name."""

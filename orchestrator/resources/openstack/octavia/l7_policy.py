@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 
 from orchestrator.clients.openstack.networking.load_balancing import L7_POLICIES
-from orchestrator.resources.base import Attribute, Fault, Property, Value
+from orchestrator.resources.base import Attribute, Property
 from orchestrator.resources.openstack.collection_type import Field
 from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, NAME, LoadBalancerPart
-from orchestrator.resources.openstack.written_values import is_unset
+from orchestrator.resources.openstack.property_rules import PropertyRule, Refused, Required, among
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.schema.translation import Resolve
-from orchestrator.template.definition import ResourceDefinition
 
 NO_TARGET = "Properties redirect_pool and redirect_url are not required when action type is set to REJECT."
 # The property that an action needs.
 TARGETS = {"REDIRECT_TO_POOL": "redirect_pool", "REDIRECT_TO_URL": "redirect_url"}
+
+
+def _rules_of(action: str, target: str) -> Iterator[PropertyRule]:
+    """Yield the rules that the target is that of the action."""
+    others = [other for other in TARGETS if other != action]
+    message = f"{target} property should only be specified for action with value {action}."
+    yield Refused(message, lambda p: p.get(target) and p.get("action") in others, only_written=True)
+    missing = f"Property {target} is required when action type is set to {action}."
+    yield Required(target, missing, among("action", (action,)))
 
 
 class L7Policy(LoadBalancerPart):
@@ -30,6 +38,15 @@ class L7Policy(LoadBalancerPart):
         "position": Field(to_api=lambda value: value if value is None else int(value), reported=False),
     }
     translation = (Resolve(("listener",), "octavia.listener"), Resolve(("redirect_pool",), "octavia.pool"))
+    rules = (
+        Refused(
+            NO_TARGET,
+            lambda p: p.get("action") == "REJECT" and any(map(p.get, TARGETS.values())),
+            only_written=True,
+        ),
+        *_rules_of("REDIRECT_TO_POOL", "redirect_pool"),
+        *_rules_of("REDIRECT_TO_URL", "redirect_url"),
+    )
     properties = {
         "name": NAME,
         "description": Property("string", "Description of the policy.", update_allowed=True),
@@ -62,20 +79,3 @@ class L7Policy(LoadBalancerPart):
         ),
     }
     attributes = {"rules": Attribute("Rules of the policy.", type="list", live=True)}
-
-    def validate_among(
-        self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
-    ) -> Sequence[Fault]:
-        """The target has to fit the action."""
-        action, definition = properties.get("action"), resources.get(name)
-        given = [target for target in TARGETS.values() if properties.get(target) is not None]
-        if action == "REJECT" and given:
-            return (Fault(NO_TARGET, alone=True),)
-        for other, target in TARGETS.items():
-            if action in TARGETS and other != action and target in given:
-                text = f"{target} property should only be specified for action with value {other}."
-                return (Fault(text, alone=True),)
-            if other == action and is_unset(definition, target):
-                text = f"Property {target} is required when action type is set to {action}."
-                return (Fault(text, alone=True),)
-        return ()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from orchestrator.clients.openstack.networking.load_balancing import L7_RULES
-from orchestrator.resources.base import Fault, Property, Value
+from orchestrator.resources.base import Property
 from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, LoadBalancerPart
-from orchestrator.resources.openstack.written_values import is_unset
+from orchestrator.resources.openstack.property_rules import Required, among
 from orchestrator.schema.constraints import AllowedValues, Custom
 from orchestrator.schema.translation import Resolve
-from orchestrator.template.definition import ResourceDefinition
 
 TYPES = ("HOST_NAME", "PATH", "FILE_TYPE", "HEADER", "COOKIE")
+NO_KEY = "Property key is missing. This property should be specified for rules of HEADER and COOKIE types."
 COMPARISONS = ("REGEX", "STARTS_WITH", "ENDS_WITH", "CONTAINS", "EQUAL_TO")
 
 
@@ -23,6 +21,7 @@ class L7Rule(LoadBalancerPart):
     collection = L7_RULES
     parent_property = "l7policy"
     translation = (Resolve(("l7policy",), "octavia.l7policy"),)
+    rules = (Required("key", NO_KEY, among("type", ("HEADER", "COOKIE"))),)
     properties = {
         "admin_state_up": ADMIN_STATE_UP,
         "l7policy": Property(
@@ -48,15 +47,3 @@ class L7Rule(LoadBalancerPart):
         "key": Property("string", "Name of the header or cookie.", update_allowed=True),
         "value": Property("string", "Value to compare with.", required=True, update_allowed=True),
     }
-
-    def validate_among(
-        self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
-    ) -> Sequence[Fault]:
-        """A header or cookie has a name."""
-        if properties.get("type") in ("HEADER", "COOKIE") and is_unset(resources.get(name), "key"):
-            text = (
-                "Property key is missing. This property should be specified for rules of HEADER and COOKIE"
-                " types."
-            )
-            return (Fault(text, alone=True),)
-        return ()

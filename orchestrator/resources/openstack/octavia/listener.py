@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from orchestrator.clients.openstack.networking.load_balancing import LISTENERS
-from orchestrator.resources.base import Attribute, Fault, Property, Unique, Value
+from orchestrator.resources.base import Attribute, Property, Unique
 from orchestrator.resources.openstack.collection_type import UNORDERED
 from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, DESCRIPTION, NAME, LoadBalancerPart
-from orchestrator.resources.openstack.written_values import is_unset
+from orchestrator.resources.openstack.property_rules import Required, among
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.schema.translation import Resolve
-from orchestrator.template.definition import ResourceDefinition
 
 PROTOCOLS = ("TCP", "HTTP", "HTTPS", "TERMINATED_HTTPS", "PROXY", "UDP")
 PORT_NUMBER = Range(1, 65_535)
@@ -33,6 +30,13 @@ class Listener(LoadBalancerPart):
     translation = (
         Resolve(("loadbalancer",), "octavia.loadbalancer"),
         Resolve(("default_pool",), "octavia.pool"),
+    )
+    rules = (
+        Required(
+            "default_tls_container_ref",
+            "Property default_tls_container_ref required when protocol is TERMINATED_HTTPS.",
+            among("protocol", ("TERMINATED_HTTPS",)),
+        ),
     )
     properties = {
         "loadbalancer": Property(
@@ -79,14 +83,3 @@ class Listener(LoadBalancerPart):
         "loadbalancers": Attribute("Load balancer of the listener.", type="list"),
         "default_pool_id": Attribute("Id of the default pool.", type="string", live=True),
     }
-
-    def validate_among(
-        self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
-    ) -> Sequence[Fault]:
-        """TERMINATED_HTTPS requires a certificate."""
-        if properties.get("protocol") == "TERMINATED_HTTPS" and is_unset(
-            resources.get(name), "default_tls_container_ref"
-        ):
-            message = "Property default_tls_container_ref required when protocol is TERMINATED_HTTPS."
-            return (Fault(message, alone=True),)
-        return ()

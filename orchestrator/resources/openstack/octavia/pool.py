@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from orchestrator.clients.openstack.networking.load_balancing import POOLS
 from orchestrator.resources.base import Attribute, Fault, Property, Unique, Value
 from orchestrator.resources.openstack.collection_type import Field
 from orchestrator.resources.openstack.octavia.base import ADMIN_STATE_UP, DESCRIPTION, NAME, LoadBalancerPart
 from orchestrator.resources.openstack.octavia.listener import PROTOCOLS
-from orchestrator.resources.openstack.written_values import is_unset, member, unspecified, written
+from orchestrator.resources.openstack.property_rules import AtLeastOne, PropertyRule
+from orchestrator.resources.openstack.written_values import is_unset, member, written
 from orchestrator.schema.constraints import AllowedValues, Custom
 from orchestrator.schema.translation import Resolve
 from orchestrator.template.definition import ResourceDefinition
@@ -35,6 +36,23 @@ def _present(value: Value) -> Value:
     return {key: member for key, member in value.items() if member is not None}
 
 
+class CookieRule(PropertyRule):
+    """The cookie depends on the kind of persistence."""
+
+    def of_template(
+        self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
+    ) -> Iterator[Fault]:
+        """Yield a fault if the cookie is missing, or is not used."""
+        given, definition = properties.get("session_persistence"), resources.get(name)
+        if definition is None or not isinstance(given, Mapping):
+            return
+        cookie, kind = member(written(definition, "session_persistence"), "cookie_name"), given.get("type")
+        if kind == "APP_COOKIE" and cookie is None and not is_unset(definition, "session_persistence"):
+            yield Fault(COOKIE, alone=True)
+        if kind == "SOURCE_IP" and cookie is not None:
+            yield Fault(NO_COOKIE, alone=True)
+
+
 class Pool(LoadBalancerPart):
     """A group of members that share the load."""
 
@@ -53,6 +71,10 @@ class Pool(LoadBalancerPart):
     translation = (
         Resolve(("listener",), "octavia.listener"),
         Resolve(("loadbalancer",), "octavia.loadbalancer"),
+    )
+    rules = (
+        AtLeastOne(("listener", "loadbalancer")),
+        CookieRule(),
     )
     properties = {
         "lb_algorithm": Property(
@@ -94,23 +116,3 @@ class Pool(LoadBalancerPart):
         "listeners": Attribute("Listeners whose default pool this is.", type="list", live=True),
         "members": Attribute("Members of the pool.", type="list", live=True),
     }
-
-    def validate_among(
-        self, name: str, properties: Mapping[str, Value], resources: Mapping[str, ResourceDefinition]
-    ) -> Sequence[Fault]:
-        """A pool has a listener or a load balancer; the cookie depends on the kind of persistence."""
-        faults = list(unspecified(name, resources, ("listener", "loadbalancer")))
-        given = properties.get("session_persistence") or {}
-        definition = resources.get(name)
-        if definition is None or not isinstance(given, Mapping):
-            return faults
-        cookie = member(written(definition, "session_persistence"), "cookie_name")
-        if (
-            given.get("type") == "APP_COOKIE"
-            and cookie is None
-            and not is_unset(definition, "session_persistence")
-        ):
-            faults.append(Fault(COOKIE, alone=True))
-        if given.get("type") == "SOURCE_IP" and cookie is not None:
-            faults.append(Fault(NO_COOKIE, alone=True))
-        return faults

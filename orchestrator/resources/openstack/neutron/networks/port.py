@@ -13,7 +13,6 @@ from orchestrator.resources.base import (
     Change,
     Context,
     Created,
-    Fault,
     Observation,
     Property,
     Value,
@@ -31,7 +30,8 @@ from orchestrator.resources.openstack.neutron.base import (
     attributes,
     network,
 )
-from orchestrator.resources.openstack.written_values import conflict, subnets_of, written
+from orchestrator.resources.openstack.property_rules import Exclusive
+from orchestrator.resources.openstack.written_values import subnets_of, written
 from orchestrator.schema.constraints import AllowedValues, Custom
 from orchestrator.schema.translation import Replace, Resolve
 from orchestrator.template.definition import ResourceDefinition
@@ -198,6 +198,7 @@ class Port(NeutronType):
     status = BUILT
     posts_tags = True
     fields = _FIELDS
+    rules = (Exclusive("fixed_ips", "no_fixed_ips"),)
     properties = _PROPERTIES
     attributes = {
         **attributes(
@@ -229,13 +230,6 @@ class Port(NeutronType):
         Resolve(("security_groups",), "neutron.security_group"),
         Resolve(("qos_policy",), "neutron.qos_policy"),
     )
-
-    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """A port without addresses cannot have some."""
-        faults = super().validate(properties, stack_timeout_seconds)
-        if properties.get("fixed_ips") and properties.get("no_fixed_ips"):
-            return (*faults, conflict("fixed_ips", "no_fixed_ips"))
-        return faults
 
     def implicit_requires(
         self, definition: ResourceDefinition, resources: Mapping[str, ResourceDefinition]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from orchestrator.clients.openstack.networking.network import NETWORKS
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Attribute, Context, Fault, Property, Value
+from orchestrator.resources.base import Attribute, Context, Property, Value
 from orchestrator.resources.openstack.collection_type import Field
 from orchestrator.resources.openstack.neutron.base import TAGS
 from orchestrator.resources.openstack.neutron.networks.net import Net
+from orchestrator.resources.openstack.property_rules import Refused
 from orchestrator.schema.constraints import AllowedValues, Custom
 
+WITHOUT_PHYSICAL: Final = ("vxlan", "gre", "geneve", "local")
 TYPES: Final = ("local", "vlan", "vxlan", "gre", "geneve", "flat")
 
 
@@ -28,6 +30,16 @@ class ProviderNet(Net):
         "segmentation_id": Field("provider:segmentation_id", from_api=lambda value: str(value or "")),
         "router_external": "router:external",
     }
+    rules = (
+        Refused(
+            "segmentation_id not allowed for network types: local, flat",
+            lambda p: p.get("segmentation_id") and p.get("network_type") in ("local", "flat"),
+        ),
+        Refused(
+            "physical_network not allowed for network types: vxlan, gre, geneve, flat",
+            lambda p: p.get("physical_network") and p.get("network_type") in WITHOUT_PHYSICAL,
+        ),
+    )
     properties = {
         "name": Net.properties["name"],
         "network_type": Property(
@@ -63,17 +75,6 @@ class ProviderNet(Net):
     }
     early_attributes = frozenset()
     translation = ()
-
-    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """Reject what the type of the network excludes, with Heat's messages."""
-        kind, faults = properties.get("network_type"), []
-        if properties.get("segmentation_id") and kind in ("local", "flat"):
-            message = "segmentation_id not allowed for network types: local, flat"
-            faults.append(Fault(message, alone=True))
-        if properties.get("physical_network") and kind in ("vxlan", "gre", "geneve", "local"):
-            message = "physical_network not allowed for network types: vxlan, gre, geneve, flat"
-            faults.append(Fault(message, alone=True))
-        return faults
 
     def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:
         """Omit empty identifications of the physical network."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Final
 
 from orchestrator.clients.openstack.networking.network import SUBNET_POOLS
-from orchestrator.resources.base import Fault, Property, Value
+from orchestrator.resources.base import Property
 from orchestrator.resources.openstack.collection_type import UNORDERED, Field, or_none
 from orchestrator.resources.openstack.neutron.base import TAGS, NeutronType
+from orchestrator.resources.openstack.property_rules import Refused
 from orchestrator.schema.constraints import Custom, Length, Range
 from orchestrator.schema.translation import Resolve
 
 _LENGTH = (Range(min=0),)
 _PREFIX_LENGTH: Final = Field(from_api=lambda value: value if value is None else int(value))
+
+
+def _in_order(longer: str, shorter: str) -> Refused:
+    """Return the rule that a length is not less than another, with Heat's message."""
+    first, second = (shorter, longer) if longer == "default_prefixlen" else (longer, shorter)
+    bounds = f"{first}={{{first}}}, {second}={{{second}}}"
+    message = f"Illegal prefix bounds: {bounds}."
+    return Refused(message, lambda p: p.get(shorter) and p.get(longer) and p[shorter] > p[longer])
 
 
 class SubnetPool(NeutronType):
@@ -29,6 +37,11 @@ class SubnetPool(NeutronType):
         "min_prefixlen": _PREFIX_LENGTH,
         "max_prefixlen": _PREFIX_LENGTH,
     }
+    rules = (
+        _in_order("max_prefixlen", "min_prefixlen"),
+        _in_order("max_prefixlen", "default_prefixlen"),
+        _in_order("default_prefixlen", "min_prefixlen"),
+    )
     properties = {
         "name": Property("string", "Name of the pool.", update_allowed=True),
         "prefixes": Property(
@@ -65,19 +78,3 @@ class SubnetPool(NeutronType):
         "tags": TAGS,
     }
     translation = (Resolve(("address_scope",), "neutron.address_scope"),)
-
-    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """Lengths have to be in order, with Heat's messages."""
-        faults = list(super().validate(properties, stack_timeout_seconds))
-        pairs = (
-            ("max_prefixlen", "min_prefixlen"),
-            ("max_prefixlen", "default_prefixlen"),
-            ("default_prefixlen", "min_prefixlen"),
-        )
-        for longer, shorter in pairs:
-            low, high = properties.get(shorter), properties.get(longer)
-            if low and high and low > high:
-                first, second = (shorter, longer) if longer == "default_prefixlen" else (longer, shorter)
-                bounds = f"{first}={properties[first]}, {second}={properties[second]}"
-                faults.append(Fault(f"Illegal prefix bounds: {bounds}.", alone=True))
-        return faults

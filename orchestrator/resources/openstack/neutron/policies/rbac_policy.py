@@ -5,7 +5,7 @@ Neutron accepts a policy only once, so that it is found by its properties.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from orchestrator.clients.openstack.networking.network import (
@@ -18,9 +18,10 @@ from orchestrator.clients.openstack.networking.network import (
 )
 from orchestrator.clients.openstack.object_collections import Collection
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Fault, Property, Value
+from orchestrator.resources.base import Context, Property, Value
 from orchestrator.resources.openstack.creation_marks import EqualValues
 from orchestrator.resources.openstack.neutron.base import NeutronType, network
+from orchestrator.resources.openstack.property_rules import Refused
 from orchestrator.schema.constraints import AllowedValues
 from orchestrator.schema.translation import Resolve
 
@@ -42,6 +43,14 @@ class RBACPolicy(NeutronType):
     support_version = "6.0.0"
     collection = RBAC_POLICIES
     mark = EqualValues(("object_id", "action", "target_tenant"))
+    rules = (
+        Refused(
+            f'Invalid action "{{action}}" for object type {{object_type}}. Valid actions: {SHARED}',
+            lambda p: p.get("action") == EXTERNAL and p.get("object_type") not in (None, "network"),
+            "action",
+            alone=False,
+        ),
+    )
     properties = {
         "object_type": Property(
             "string", "Type of the object.", required=True, constraints=(AllowedValues(tuple(OBJECTS)),)
@@ -57,14 +66,6 @@ class RBACPolicy(NeutronType):
     }
 
     translation = (Resolve(("object_id",), "neutron", entity_of="object_type"),)
-
-    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """Only networks have external access, with Heat's message."""
-        kind, action = properties.get("object_type"), properties.get("action")
-        if action != EXTERNAL or kind in (None, "network"):
-            return ()
-        message = f'Invalid action "{action}" for object type {kind}. Valid actions: {SHARED}'
-        return (Fault(message, "action"),)
 
     def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:
         """Return the attributes of a request, with the id of the object."""

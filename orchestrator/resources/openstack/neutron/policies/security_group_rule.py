@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from orchestrator.clients.openstack.networking.network import SECURITY_GROUP_RULES
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Fault, Property, Unique, Value
+from orchestrator.resources.base import Context, Property, Unique, Value
 from orchestrator.resources.openstack.neutron.base import NeutronType
 from orchestrator.resources.openstack.neutron.policies.security_rules import PROTOCOLS
-from orchestrator.resources.openstack.written_values import conflict
+from orchestrator.resources.openstack.property_rules import Exclusive, Refused
 from orchestrator.schema.constraints import AllowedValues, Custom, Range
 from orchestrator.schema.translation import Resolve
 
@@ -36,6 +36,17 @@ class SecurityGroupRule(NeutronType):
     collection = SECURITY_GROUP_RULES
     unique = Unique((("security_group", *RULE),), "delete")
     fields = {"security_group": "security_group_id", "remote_group": "remote_group_id"}
+    rules = (
+        Exclusive("remote_group", "remote_ip_prefix"),
+        Refused(
+            "The minimum port number must be less than or equal to the maximum port number.",
+            lambda p: (
+                p.get("protocol") not in ("icmp", "icmpv6", "ipv6-icmp")
+                and None not in (p.get("port_range_min"), p.get("port_range_max"))
+                and p["port_range_max"] < p["port_range_min"]
+            ),
+        ),
+    )
     properties = {
         "security_group": Property("string", "Name or id of the group.", required=True, constraints=_GROUP),
         "description": Property("string", "Description of the rule."),
@@ -63,18 +74,6 @@ class SecurityGroupRule(NeutronType):
         Resolve(("security_group",), "neutron.security_group"),
         Resolve(("remote_group",), "neutron.security_group"),
     )
-
-    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """Reject two kinds of peers, and ports in the wrong order."""
-        faults = []
-        if properties.get("remote_group") and properties.get("remote_ip_prefix"):
-            faults.append(conflict("remote_group", "remote_ip_prefix"))
-        first, last = properties.get("port_range_min"), properties.get("port_range_max")
-        is_icmp = properties.get("protocol") in ("icmp", "icmpv6", "ipv6-icmp")
-        if first is not None and last is not None and last < first and not is_icmp:
-            message = "The minimum port number must be less than or equal to the maximum port number."
-            faults.append(Fault(message, alone=True))
-        return faults
 
     def request_values(self, ctx: Context, props: Mapping[str, Value], names: Iterable[str]) -> JsonObject:
         """Return the attributes of a request, as text."""

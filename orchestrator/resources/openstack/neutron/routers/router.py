@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from orchestrator.clients.openstack.networking.network import ROUTERS, Network
+from orchestrator.clients.openstack.networking.network import ROUTERS
+from orchestrator.clients.openstack.networking.network_agents import L3_AGENTS
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import Attribute, Context, Created, Fault, Property, Value
+from orchestrator.resources.base import Attribute, Property
 from orchestrator.resources.openstack.collection_type import APART, Field, same_items
+from orchestrator.resources.openstack.neutron.agents import ScheduledType
 from orchestrator.resources.openstack.neutron.base import (
     BUILT,
     TAGS,
     VALUE_SPECS,
-    NeutronType,
     attributes,
-    network,
 )
-from orchestrator.resources.openstack.written_values import conflict, member, subnets_of, written
+from orchestrator.resources.openstack.property_rules import Exclusive, Refused
+from orchestrator.resources.openstack.written_values import member, subnets_of, written
 from orchestrator.schema.constraints import Custom
 from orchestrator.schema.translation import Add, Delete, Resolve
 from orchestrator.template.definition import ResourceDefinition
@@ -39,13 +40,15 @@ _GATEWAY: Final = {
 }
 
 
-class Router(NeutronType):
+class Router(ScheduledType):
     """A router: it connects subnets with each other and with an external network."""
 
     name = "OS::Neutron::Router"
     support_version = "2013.1"
     collection = ROUTERS
     status = BUILT
+    agents_property = "l3_agent_ids"
+    agents = L3_AGENTS
     fields = {
         "external_gateway_info": Field(
             to_api=lambda value: _gateway_request(value) if value else value,
@@ -55,6 +58,14 @@ class Router(NeutronType):
         "l3_agent_id": APART,
         "l3_agent_ids": Field(equal=same_items, sent=False),
     }
+    rules = (
+        Exclusive("distributed", "l3_agent_ids", ("distributed", "l3_agent_id/l3_agent_ids")),
+        Exclusive("distributed", "ha"),
+        Refused(
+            "Non HA routers can only have one L3 agent.",
+            lambda p: not p.get("ha") and len(p.get("l3_agent_ids") or ()) > 1,
+        ),
+    )
     properties = {
         "name": Property("string", "Name of the router.", update_allowed=True),
         "external_gateway_info": Property(
@@ -97,62 +108,12 @@ class Router(NeutronType):
         Delete(("l3_agent_id",)),
     )
 
-    def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """Reject combinations that Neutron does not know, with Heat's messages."""
-        faults = list(super().validate(properties, stack_timeout_seconds))
-        agents = properties.get("l3_agent_ids") or ()
-        if properties.get("distributed") and agents:
-            faults.append(conflict("distributed", "l3_agent_id/l3_agent_ids"))
-        if properties.get("distributed") and properties.get("ha"):
-            faults.append(conflict("distributed", "ha"))
-        if not properties.get("ha") and len(agents) > 1:
-            faults.append(Fault("Non HA routers can only have one L3 agent.", alone=True))
-        return faults
-
     def implicit_requires(
         self, definition: ResourceDefinition, resources: Mapping[str, ResourceDefinition]
     ) -> Iterable[str]:
         """The gateway needs an address of the external network's subnets."""
         external = member(written(definition, "external_gateway_info"), "network")
         return subnets_of(external, resources)
-
-    def next_step(self, ctx: Context, actual: JsonMapping) -> str:
-        """Schedule a new router to its agents."""
-        step = super().next_step(ctx, actual)
-        wanted = ctx.properties.get("l3_agent_ids")
-        if step or ctx.action != "CREATE" or not wanted:
-            return step
-        return "" if set(network(ctx).l3_agents(actual["id"])) == set(wanted) else "set_agents"
-
-    def advance(
-        self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
-    ) -> Created | None:
-        """Set the tags or the agents of a new router."""
-        if step == "set_agents":
-            self._set_agents(ctx, physical_id, props.get("l3_agent_ids") or ())
-            return None
-        return super().advance(ctx, physical_id, props, step)
-
-    def update(
-        self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
-    ) -> Created:
-        """Change the router, and its agents."""
-        if "l3_agent_ids" in changed:
-            self._set_agents(ctx, physical_id, props.get("l3_agent_ids") or ())
-        return super().update(ctx, physical_id, props, changed)
-
-    def _set_agents(self, ctx: Context, router_id: str, wanted: Sequence[str]) -> None:
-        neutron = network(ctx)
-        current = set(neutron.l3_agents(router_id))
-        if not ctx.properties.get("ha"):  # then a router has one agent at a time
-            self._remove_agents(neutron, router_id, current - set(wanted))
-        for agent_id in sorted(set(wanted) - current):
-            neutron.add_l3_agent(agent_id, router_id)
-        self._remove_agents(neutron, router_id, set(neutron.l3_agents(router_id)) - set(wanted))
-
-    def _remove_agents(self, neutron: Network, router_id: str, agent_ids: set[str]) -> None:
-        for agent_id in sorted(agent_ids):
-            neutron.remove_l3_agent(agent_id, router_id)
 
 
 def _gateway_request(value: JsonMapping) -> JsonObject:

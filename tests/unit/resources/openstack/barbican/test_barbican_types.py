@@ -93,7 +93,9 @@ class TestSecrets:
         kind = Secret()
         attribute = kind.attributes["decrypted_payload"]
         assert (attribute.secret, attribute.live) == (True, True)
-        script.answers("GET", "/secrets/s1", {"content_types": {"default": "text/plain"}})
+        script.answers(
+            "GET", "/secrets/s1", {"secret_ref": SECRET, "content_types": {"default": "text/plain"}}
+        )
         script.answers("GET", "/secrets/s1/payload", "pass", headers={"Content-Type": "text/plain"})
         ctx = context(kind, script, "CHECK")
         assert "show" not in kind.read_attributes(ctx, SECRET, frozenset({"decrypted_payload"}))
