@@ -12,6 +12,7 @@ from typing import Any, Final
 from orchestrator.clients.keystone.cloud_session import Cloud
 from orchestrator.clients.openstack.cloud import CALL_SECONDS, OpenStack
 from orchestrator.clients.openstack.finding import is_id
+from orchestrator.clients.provider_calls import ProviderCalls
 from orchestrator.lookups.cache import RECENT, Key, LookupCache
 from orchestrator.lookups.kinds import LookupFault, can_look_up, look_up
 
@@ -48,10 +49,11 @@ class CloudFinder:
         recent: LookupCache = RECENT,
         deadline_seconds: float = CALL_SECONDS,
         find: Callable[[OpenStack, str, str], str] = look_up,
+        calls: ProviderCalls | None = None,
     ) -> None:
         """Look nothing up yet; `owner` is the tree of stacks that the requests are for."""
         self._cloud, self._project_id, self._owner, self._recent = cloud, project_id, owner, recent
-        self._seconds, self._look_up = deadline_seconds, find
+        self._seconds, self._look_up, self._calls = deadline_seconds, find, calls
 
     def __call__(self, finder: str, entity: str, value: Any) -> Any:
         """Return the id of the object with this name or id; `entity` refines the kind `finder`, if set.
@@ -65,7 +67,7 @@ class CloudFinder:
             return value
         if (known := self._recent.get(key)) is not None:  # of most resources in a stack
             return known
-        cloud = OpenStack(self._cloud, self._seconds, owner=self._owner)
+        cloud = OpenStack(self._cloud, self._seconds, owner=self._owner, calls=self._calls)
         find = partial(self._look_up, cloud, key.kind, key.value)
         try:
             return self._recent.get_or_find(key, find, self._seconds)

@@ -24,6 +24,7 @@ from orchestrator.clients.openstack.platform_services.workflow import Workflows
 from orchestrator.clients.openstack.service_api import ListLag
 from orchestrator.clients.openstack.session.session_transport import SessionTransport
 from orchestrator.clients.openstack.transport import Transport
+from orchestrator.clients.provider_calls import ProviderCalls
 from orchestrator.errors import ProviderError
 
 NO_CLOUD: Final = "this installation has no cloud: set ORCHESTRATOR_AUTH=keystone"
@@ -57,11 +58,13 @@ class OpenStack:
         deleting: bool = False,
         max_lag_seconds: float = 0.0,
         listed: Mapping[str, Any] | None = None,
+        calls: ProviderCalls | None = None,
     ) -> None:
         """Send no request yet. `owner` is the tree of stacks that the requests are for; `lag_seconds` the age
         of a shared list that may answer an observation, `max_lag_seconds` that of a service whose lists take
         long; `deleting`: the observed objects are being deleted;
-        `listed`: objects that answer observations, in a round of the continuous observation.
+        `listed`: objects that answer observations, in a round of the continuous observation; `calls` are
+        those of the verb.
 
         Raises:
             ProviderError: there is no cloud.
@@ -70,7 +73,7 @@ class OpenStack:
             raise ProviderError(NO_CLOUD, "AuthorizationFailure")
         self.cloud, self.deadline_seconds, self.owner = cloud, deadline_seconds, owner
         self.lag, self.listed = ListLag(lag_seconds, deleting, max_lag_seconds), listed
-        self.region = region or cloud.region
+        self.region, self.calls = region or cloud.region, calls
 
     @property
     def transport(self) -> Transport:
@@ -96,8 +99,10 @@ class OpenStack:
         return place
 
     @property
-    def _arguments(self) -> tuple[Transport, float, str, ListLag, Mapping[str, Any] | None]:
-        return self.transport, self.deadline_seconds, self.owner, self.lag, self.listed
+    def _arguments(
+        self,
+    ) -> tuple[Transport, float, str, ListLag, Mapping[str, Any] | None, ProviderCalls | None]:
+        return self.transport, self.deadline_seconds, self.owner, self.lag, self.listed, self.calls
 
     def collections(self, service: str) -> Collections:
         """Return the service of this name (`neutron`), for calls that all collections have."""

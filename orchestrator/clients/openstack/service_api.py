@@ -10,11 +10,10 @@ from itertools import chain
 from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from orchestrator.clients.contacts import note_answer, note_contact
-from orchestrator.clients.only_lists import asked_at, list_request, require_own_request
 from orchestrator.clients.openstack.errors import ReportedBy, error_of
 from orchestrator.clients.openstack.session.shared_lists import LAG_TIMES, SharedList, SharedLists, Unlisted
 from orchestrator.clients.openstack.transport import Answer, Content, Query, Request, Transport
+from orchestrator.clients.provider_calls import ProviderCalls
 from orchestrator.errors import ProviderNotFound, ProviderUnreachable
 from orchestrator.json_types import JsonMapping, JsonObject
 
@@ -69,13 +68,16 @@ class ServiceApi:
         owner: str = "",
         lag: ListLag | None = None,
         listed: Mapping[str, Any] | None = None,
+        calls: ProviderCalls | None = None,
     ) -> None:
         """Send no request yet. `owner` is the tree of stacks that the requests are for; `lag` the age of a
         shared list that may answer an observation. `listed` are objects that answer observations in place of
-        requests; others are then requested one by one, after all other requests.
+        requests; others are then requested one by one, after all other requests. `calls` are those of the
+        verb.
         """
         self._transport, self._seconds = transport, deadline_seconds
         self._owner, self._lag, self._listed = owner, lag or ListLag(), listed
+        self._calls = calls or ProviderCalls()
 
     def get(
         self,
@@ -171,7 +173,7 @@ class ServiceApi:
             NotListedYet: a young object is newer than the list.
             Unlisted: the object needs a request of its own.
         """
-        asked = asked_at()
+        asked = self._calls.asked_at
         listing = shared.of(self.service, target.path, str(target.query), target.microversion or "")
         since = max(asked - self._lag.of(listing), shared.changed_at(id_))
         if now and not self._lag.deleting:
@@ -179,7 +181,7 @@ class ServiceApi:
         until = time.monotonic() + self._seconds
 
         def fetch() -> Iterator[Sequence[JsonObject]]:
-            with list_request():
+            with self._calls.list_request():
                 for page in self._pages(target, PAGE):
                     if time.monotonic() > until:
                         raise ProviderUnreachable(f"{self.service} lists its objects too slowly")
@@ -190,6 +192,8 @@ class ServiceApi:
             since,
             fetch,
             self._seconds,
+            asked_at=self._calls.asked_at,
+            objects=self._calls.objects,
             was_listed=now,
             deleting=self._lag.deleting,
             young=young,
@@ -326,9 +330,9 @@ class ServiceApi:
         """Send a request; return the answer with status and headers. Statuses in `accepted` are no error.
 
         Raises:
-            NeedsOwnRequest: only shared lists may be requested (`only_lists.py`).
+            NeedsOwnRequest: only shared lists may be requested.
         """
-        require_own_request()
+        self._calls.note_request(self.service)
         request = Request(
             service=self.service,
             service_type=self.service_type,
@@ -343,7 +347,6 @@ class ServiceApi:
             owner=self._owner,
             background=self._listed is not None,
         )
-        note_contact(self.service)
         with ReportedBy(self.service):
             try:
                 answer = self._transport.send(request, self._seconds)
@@ -351,7 +354,7 @@ class ServiceApi:
                 lists = getattr(self._transport, "lists", None)
                 if request.changes and isinstance(lists, SharedLists):
                     lists.note_change(path)
-            note_answer(answer.status)
+            self._calls.note_answer(answer.status)
             if answer.status >= 400 and answer.status not in accepted:
                 raise error_of(self.service, answer.status, answer.headers, answer.json())
         return answer

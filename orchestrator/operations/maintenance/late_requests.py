@@ -11,23 +11,21 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Final, NamedTuple
 
 from orchestrator import metrics
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import CheckMessage, ObservationMessage
-from orchestrator.engine.observation.judgement import Evidence, judge, without_accepted
+from orchestrator.engine.observation.judgement import judge, without_accepted
 from orchestrator.engine.observation.policies import accepts
 from orchestrator.engine.observation.repairs import Mark, action_for, corrected, obstacle
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
 from orchestrator.operations.observation.faults import is_in_group, observed_fault
-from orchestrator.operations.observation.findings import evidence_of, full_context, recorded_values
+from orchestrator.operations.observation.findings import full_context, observed, recorded_values
 from orchestrator.operations.observation.healing import busy
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context.state import load_state
-from orchestrator.operations.runtime.circuit_breaker import GuardedType
 from orchestrator.operations.runtime.maintenance_job import MAX_ROWS, Maintenance, MaintenanceJob
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.store.connections.damaged_rows import DAMAGED, damage
@@ -95,7 +93,7 @@ def _follow(
     if type_ is None:
         return _continue(db, resource_id, late)
     ctx = full_context(engine, db, found.visit)
-    seen = _observe(engine, found.visit, type_, ctx)
+    seen = observed(engine, found.visit, type_, ctx)
     if not isinstance(seen, Observation):
         store.continue_(db, resource_id, store.RETRY_SECONDS)
         return []
@@ -120,14 +118,6 @@ def _type(engine: WorkerContext, visit: ResourceVisit) -> ResourceType | None:
         return None
 
 
-def _observe(engine: WorkerContext, visit: ResourceVisit, type_: ResourceType, ctx: Context) -> Evidence:
-    guarded = GuardedType(type_, engine.breakers, visit, doubts=False)
-    try:
-        return evidence_of(partial(guarded.observe, ctx, visit.resource.physical_id or ""))
-    finally:
-        guarded.finish()
-
-
 def _wrongly_suspended(
     engine: WorkerContext, visit: ResourceVisit, type_: ResourceType, ctx: Context, late: LateRequest
 ) -> bool | None:
@@ -138,7 +128,7 @@ def _wrongly_suspended(
         return None
     ready = {}
     for action in ("SUSPEND", "RESUME"):
-        seen = _observe(engine, visit, type_, replace(ctx, action=action))
+        seen = observed(engine, visit, type_, replace(ctx, action=action))
         ready[action] = isinstance(seen, Observation) and seen.exists and seen.ready and not seen.error
     suspended = ready["SUSPEND"]
     if suspended == ready["RESUME"] or suspended == visit.resource.suspended:

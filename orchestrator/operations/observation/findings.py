@@ -31,6 +31,7 @@ from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import operation
 from orchestrator.operations.resource_context.stack_context import StoredStackContext
 from orchestrator.operations.resource_context.state import ResourceState, load_state
+from orchestrator.operations.runtime.visit_calls import VisitCalls
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, Observation, ResourceType, Value
 from orchestrator.resources.stack_context import StackLocation
@@ -59,6 +60,17 @@ def evidence_of(observe: Callable[[], Observation]) -> Evidence:
         raise  # our own database
     except Exception as error:
         return Unobserved(error_text(error))
+
+
+def observed(engine: WorkerContext, visit: ResourceVisit, type_: ResourceType, ctx: Context) -> Evidence:
+    """Observe the object of a resource by a request; the caller judges an absence after an outage."""
+
+    def observe() -> Observation:
+        with VisitCalls(type_, visit, engine.breakers, always=False, doubts=False) as calls:
+            context = replace(ctx, calls=calls.provider)
+            return calls.run(type_.observe, context, visit.resource.physical_id or "")
+
+    return evidence_of(observe)
 
 
 def recorded_values(

@@ -7,6 +7,7 @@ the verdict if the resource has not changed meanwhile. It changes nothing at the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from orchestrator.engine.check.absence import AbsenceInDoubt
@@ -17,7 +18,7 @@ from orchestrator.logs import logger
 from orchestrator.operations.observation.findings import full_context
 from orchestrator.operations.observation.observation_pass import continue_pass, start
 from orchestrator.operations.reconcile.worker_context import WorkerContext
-from orchestrator.operations.runtime.circuit_breaker import GuardedType
+from orchestrator.operations.runtime.visit_calls import VisitCalls
 from orchestrator.resources.base import Observation, ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.store import observations
@@ -83,16 +84,10 @@ def _observe(engine: WorkerContext, db: Db, selected: Selected) -> Sequence[Mess
 def _call(engine: WorkerContext, db: Db, selected: Selected, type_: ResourceType) -> Observation:
     """Observe the object. An open circuit breaker refuses all attempts but the last."""
     last = selected.tries + 1 >= MAX_TRIES
-    guarded = GuardedType(type_, engine.breakers, selected.visit, always=last)
     visit, physical_id = selected.visit, selected.visit.resource.physical_id or ""
     ctx = full_context(engine, db, visit, selected.credential_id)
-    try:
-        observation: Observation = guarded.observe(ctx, physical_id)
-    except Exception:
-        guarded.finish()
-        raise
-    guarded.finish()
-    return observation
+    with VisitCalls(type_, visit, engine.breakers, always=last) as calls:
+        return calls.run(type_.observe, replace(ctx, calls=calls.provider), physical_id)
 
 
 def _verdict(observation: Observation, physical_id: str | None) -> tuple[Verdict, str]:

@@ -13,13 +13,12 @@ from orchestrator.operations.observation.findings import (
     Findings,
     Lease,
     RoundResult,
-    evidence_of,
     full_context,
+    observed,
     recorded_values,
 )
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context.state import load_state
-from orchestrator.operations.runtime.circuit_breaker import GuardedType
 from orchestrator.resources.base import Observation, ResourceType
 from orchestrator.store.connections.damaged_rows import DAMAGED
 from orchestrator.store.observation import groups, verdicts, watched
@@ -125,16 +124,7 @@ def _observed(
 ) -> Seen:
     visit = found.visit
     ctx = replace(full_context(engine, db, visit), listed={})
-    guarded = GuardedType(type_, engine.breakers, visit, doubts=False)  # the findings judge an absence
-
-    def observe() -> Observation:
-        try:
-            observation: Observation = guarded.observe(ctx, item.physical_id)
-        finally:
-            guarded.finish()
-        return observation
-
-    evidence = evidence_of(observe)
+    evidence = observed(engine, visit, type_, ctx)
     state = load_state(visit, engine.cipher)
     drift = findings.judge(item, visit, recorded_values(type_, found, state, ctx), evidence)
     return Seen(evidence, drift.confirmed)

@@ -58,7 +58,7 @@ def _check(operation: ResourceOperation) -> StepResult:
     if not type_.can_check:
         reason = f"CHECK not supported for {operation.resource.type}"
         return StepResult(Ready(observation_from_state(state, reason)), state)
-    observation = type_.observe(operation.context("CHECK", 0.0), state.physical_id or "")
+    observation = operation.observe(operation.context("CHECK", 0.0))
     if observation.exists and not observation.error and not observation.ready:
         observation = replace(observation, error=observation.reason or "It is not ready.", error_kind="Error")
     return _result_of(operation, observation, started=True)
@@ -69,7 +69,7 @@ def _request_action(operation: ResourceOperation, action: str) -> None:
     state, type_ = operation.state, operation.resource_type
     state.unanswered = type_.calls_out
     verbs = {"SUSPEND": type_.suspend, "RESUME": type_.resume, "CHECK": type_.check}
-    verbs[action](operation.context(action, 0.0), state.physical_id or "")
+    operation.calls.run(verbs[action], operation.context(action, 0.0), state.physical_id or "")
     state.unanswered = False
 
 
@@ -80,7 +80,7 @@ def _snapshot_resource(operation: ResourceOperation) -> str:
     token, recorded = record(visit, state, f"{operation.resource.uuid}-s{visit.traversal}", None)
     if visit.act == "SNAPSHOT" and recorded is None and type_.can_copy:
         context = replace(operation.context("SNAPSHOT", 0.0), token=token)
-        record(visit, state, token, type_.snapshot(context, state.physical_id or ""))
+        record(visit, state, token, operation.calls.run(type_.snapshot, context, state.physical_id or ""))
     return token
 
 
@@ -90,7 +90,7 @@ def _result_of(operation: ResourceOperation, observation: Observation, *, starte
     earlier = state.action != operation.visit.act  # the action of an earlier traversal
     if earlier and isinstance(outcome, Wait) and state.action in type_.preemptible:
         if type_.can_cancel:
-            type_.cancel(operation.context(state.action), state.physical_id or "")
+            operation.calls.run(type_.cancel, operation.context(state.action), state.physical_id or "")
         outcome = Ready(observation_from_state(state))  # this traversal need not wait for it
     elif isinstance(outcome, Ready):
         operation.record(observation)

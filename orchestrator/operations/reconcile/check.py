@@ -16,7 +16,7 @@ from typing import TypeVar
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.clients.only_lists import Together
+from orchestrator.clients.provider_calls import ListBatch
 from orchestrator.engine.check.visit import ResourceVisit, Visit
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import set_log_context
@@ -183,7 +183,7 @@ def _check_with_lease(
     if attempt.repeats:  # it was not renewed since
         repository.renew(db, leases, engine.settings.lease_seconds)
     with engine.leases.keep(leases):
-        together = Together(len(visits), time.monotonic()) if share_lists and len(visits) > 1 else None
+        together = ListBatch(len(visits), time.monotonic()) if share_lists and len(visits) > 1 else None
         batch = batch_context(engine, db, lease, together)
         messages += check_batch(batch, visits).messages
     attempt.checked.extend(batch.checked)

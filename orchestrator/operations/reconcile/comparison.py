@@ -88,15 +88,16 @@ def with_fact(operation: ResourceOperation, case: Comparison, ask: Ask, before: 
     match ask.fact:
         case "health":
             context = operation.context(operation.resource.action, 0.0)
-            return case._replace(
-                evidence=evidence._replace(healthy=type_.is_healthy_after_failure(context, physical_id))
-            )
+            healthy = operation.calls.run(type_.is_healthy_after_failure, context, physical_id)
+            return case._replace(evidence=evidence._replace(healthy=healthy))
         case "observation":
             observation = _refresh(operation, before, case.desired.properties or {}, _marked(operation))
             recorded = case.recorded._replace(properties=before.properties)
             return case._replace(recorded=recorded, evidence=evidence._replace(observation=observation))
         case "feasibility":
-            must_replace = type_.must_replace(operation.context("UPDATE", 0.0), physical_id, state.properties)
+            must_replace = operation.calls.run(
+                type_.must_replace, operation.context("UPDATE", 0.0), physical_id, state.properties
+            )
             return case._replace(evidence=evidence._replace(feasible=not must_replace))
     raise AssertionError(ask)
 
@@ -141,7 +142,7 @@ def _refresh(
             return Observation(exists=False)
         before.physical_id = operation.state.physical_id
     context = replace(operation.context("CHECK", 0.0), properties=before.properties)
-    observation = type_.observe(context, before.physical_id or "")
+    observation = operation.observe(context, before.physical_id)
     if observation.exists and not observation.error:
         if observation.ready:
             operation.record(observation)

@@ -76,7 +76,7 @@ def create(operation: ResourceOperation, wait_seconds: float, retries_left: int)
     context = operation.context("CREATE", attempt=state.attempt + 1) if fresh else operation.context("CREATE")
     taken = fresh and external and operation.resource_type.can_find and _name_is_taken(operation, context)
     # Refused, nothing of this attempt is recorded.
-    with operation.resource_type.admit(context) if fresh and external else nullcontext():
+    with operation.calls.admitted(context) if fresh and external else nullcontext():
         if fresh:
             state.attempt, state.action = state.attempt + 1, "CREATE"
         state.op = "CREATE"
@@ -97,7 +97,7 @@ def _name_is_taken(operation: ResourceOperation, context: Context) -> bool:
     type_ = operation.resource_type
     if type_.unique is None or finds_by_token(operation, context):
         return False
-    return bool(found_ids(type_.find(context, context.token)))
+    return bool(found_ids(operation.calls.run(type_.find, context, context.token)))
 
 
 def _earlier_request(
@@ -120,7 +120,7 @@ def _send_create(operation: ResourceOperation, context: Context) -> Observation 
     state, type_ = operation.state, operation.resource_type
     state.unanswered = type_.calls_out
     try:
-        created = type_.create(context, state.properties)
+        created = operation.calls.run(type_.create, context, state.properties)
     except UNANSWERED_ERRORS as error:
         found = _find_at_once(operation, context) if type_.calls_out and type_.can_find else None
         state.unanswered = found is None or not (found or isinstance(error, ProviderFailed))
@@ -202,7 +202,7 @@ def _adopt_external(operation: ResourceOperation, physical_id: str) -> StepResul
     state = operation.state
     state.physical_id, state.action = physical_id, "CHECK"
     state.attempt = max(state.attempt, 1)
-    observation = operation.resource_type.observe(operation.context("CHECK", 0.0), physical_id)
+    observation = operation.observe(operation.context("CHECK", 0.0), physical_id)
     if not observation.exists:
         observation = replace(
             observation, exists=True, error=observation.error or f"there is no {physical_id}"
@@ -224,7 +224,7 @@ def adopt(operation: ResourceOperation) -> StepResult:
         return StepResult(Failed(failure_reason("Exception", resource.name, NO_ID)), state, started)
     physical_id = state.physical_id
     try:
-        observation = operation.resource_type.observe(operation.context("CHECK", 0.0), physical_id)
+        observation = operation.observe(operation.context("CHECK", 0.0), physical_id)
     except LookupError as error:
         reason = f"Its resource_data has no {error}."
         return StepResult(Failed(failure_reason("Exception", resource.name, reason)), state, started)
@@ -296,7 +296,7 @@ def _delete_object(
     seconds = 0.0 if request else operation.resource.requested_seconds or 0.0
     progress = DeleteProgress(seconds, pause, stalled_seconds=type_.delete_stalled_seconds)
     if request and operation.visit.absent:
-        observation = type_.observe(context(), state.physical_id or "")
+        observation = operation.observe(context())
         if not observation.exists:
             return observation, progress
     if not request:
@@ -305,7 +305,7 @@ def _delete_object(
         if not in_error and not progress.is_stalled(observation):
             return observation, progress
         progress = DeleteProgress(0.0, progress.retry_seconds, repeated=in_error)
-    seen = type_.delete(context(), state.physical_id or "")
+    seen = operation.calls.run(type_.delete, context(), state.physical_id or "")
     state.requested = True
     if seen is None or seen.step:
         try:

@@ -183,7 +183,7 @@ def _abort_if_stack_failed(operation: ResourceOperation, result: StepResult) -> 
     type_ = operation.resource_type
     if not type_.can_cancel or state.op not in type_.preemptible or state.physical_id is None:
         return result
-    cancelled = type_.cancel(operation.context(state.op), state.physical_id)
+    cancelled = operation.calls.run(type_.cancel, operation.context(state.op), state.physical_id)
     reason = f"{state.op} aborted: {cancelled}"
     return StepResult(Failed(failure_reason("Error", operation.resource.name, reason)), state)
 
@@ -210,7 +210,7 @@ def _after_refusal(operation: ResourceOperation, step: Step, refused: Failed) ->
     if not pending and not precedes_update:
         return refused
     try:
-        observation = type_.observe(operation.context(state.action), state.physical_id or "")
+        observation = operation.observe(operation.context(state.action))
     except (ProviderError, *UNREACHABLE_ERRORS) as error:
         outcome = error_outcome(operation, error)
         return outcome if isinstance(outcome, Wait) else refused

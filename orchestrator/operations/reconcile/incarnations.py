@@ -19,7 +19,7 @@ from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import late_requests
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import load_state, recorded_properties
-from orchestrator.operations.runtime.circuit_breaker import GuardedType
+from orchestrator.operations.runtime.visit_calls import VisitCalls
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.verbs.values import found_ids
 from orchestrator.store.nodes import incarnations
@@ -73,25 +73,25 @@ class OtherIncarnations:
         view = incarnations.hold(self.db, visit, id_, lease, seconds)
         if view is None:
             return Postponed(BUSY_SECONDS, BUSY)
+        breakers = self.worker.breakers if resource_type.calls_out else None
         other = operation._replace(
             visit=visit._replace(resource=view, definition=None),
             resource=view,
-            resource_type=self.worker.breakers.guard(resource_type, visit),
+            resource_type=resource_type,
             state=load_state(visit._replace(resource=view), self.worker.cipher),
+            calls=VisitCalls(resource_type, visit, breakers),
         )
         late_requests.record_lost(self.db, view, resource_type)
         unanswered = False
         try:
-            with self.worker.leases.keep([(visit.node_id, id_, lease)]):
+            with self.worker.leases.keep([(visit.node_id, id_, lease)]), other.calls:
                 waits = self._request(other)
             done = waits is None and view.physical_id is not None
         except UNANSWERED_ERRORS:
             unanswered = resource_type.deletes_first
             raise
         finally:
-            if isinstance(other.resource_type, GuardedType):
-                other.resource_type.finish()
-                late_requests.record_unanswered(self.db, view, other.state, other.resource_type)
+            late_requests.record_unanswered(self.db, view, other)
             incarnations.let_go(self.db, id_, lease, released=done, unanswered=unanswered)
         return waits
 
@@ -101,9 +101,9 @@ class OtherIncarnations:
         context = other.context("DELETE" if deleted else "RELEASE", 0.0)
         ids: tuple[str, ...] = () if other.state.physical_id is None else (other.state.physical_id,)
         if not ids and type_.can_find and may_search(other, context):
-            ids = found_ids(type_.find(context, context.token))
+            ids = found_ids(other.calls.run(type_.find, context, context.token))
         for physical_id in ids:
-            type_.release(context, physical_id)
+            other.calls.run(type_.release, context, physical_id)
             seen = _observed(other, physical_id, context)
             if seen.exists and (seen.step or deleted or not seen.released):
                 reason = seen.reason or f"{physical_id} is releasing what its replacement needs"
@@ -128,7 +128,7 @@ class OtherIncarnations:
         self._mark(id_, released=False)  # from here on, the object may hold it again
         if state.physical_id is not None:
             context = replace(operation.context("RECLAIM", 0.0), properties=properties)
-            type_.reclaim(context, state.physical_id, properties)
+            operation.calls.run(type_.reclaim, context, state.physical_id, properties)
             seen = _observed(operation, state.physical_id, context)
             if not seen.exists and type_.unique is not None:
                 return Replaced()

@@ -5,24 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import psycopg
 from psycopg.types.json import Json
 
 from orchestrator import metrics
-from orchestrator.clients.only_lists import NeedsOwnRequest, Together, only_lists
+from orchestrator.clients.provider_calls import ListBatch
 from orchestrator.engine.check import hooks
 from orchestrator.engine.check.decide import (
     Abandon,
     Adopt,
     Create,
-    Delete,
     DropRow,
     InvalidState,
     Keep,
-    Observe,
     Recreate,
     ReissueUpdate,
     Step,
@@ -68,6 +66,7 @@ from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import late_requests
 from orchestrator.operations.resource_context.early_outputs import misled_dependents
 from orchestrator.operations.resource_context.large_values import has_large_values
+from orchestrator.operations.resource_context.listed_observations import observe_listed, only_observes
 from orchestrator.operations.resource_context.operation import OperationServices, ResourceOperation
 from orchestrator.operations.resource_context.stack_context import StoredStackContext
 from orchestrator.operations.resource_context.state import (
@@ -78,7 +77,7 @@ from orchestrator.operations.resource_context.state import (
     in_progress_event_written,
     load_state,
 )
-from orchestrator.operations.runtime.circuit_breaker import GuardedType
+from orchestrator.operations.runtime.visit_calls import VisitCalls
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
@@ -102,11 +101,14 @@ class BatchContext(NamedTuple):
     lease: int | None
     services: OperationServices
     checked: list[CheckedNode]  # a summary of each visit, for the dashboard
-    together: Together | None = None  # visits that are answered by a shared list only (adr/0022)
+    together: ListBatch | None = None  # visits that are answered by a shared list only (adr/0022)
 
 
 def batch_context(
-    worker: WorkerContext, db: repository.CheckConnection, lease: int | None, together: Together | None = None
+    worker: WorkerContext,
+    db: repository.CheckConnection,
+    lease: int | None,
+    together: ListBatch | None = None,
 ) -> BatchContext:
     """Return the context of a batch."""
     services = OperationServices(
@@ -120,10 +122,6 @@ def batch_context(
         OtherIncarnations(worker, db, lease),
         worker.keystone,
     )
-    if together:
-        services = services._replace(
-            record_start=_leave_alone, record_step=_leave_alone, record_snapshot=_leave_alone
-        )
     return BatchContext(worker, db, lease, services, [], together)
 
 
@@ -182,7 +180,7 @@ def _visit(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
             return pending_outcome(batch, visit, StepResult(failed, load_state(visit, worker.cipher)))
     if isinstance(step, Abandon):
         return Drop(visit)
-    if batch.together and not _only_observes(visit, step):
+    if batch.together and not only_observes(visit, step):
         return Separate(visit)
     if visit.early_released and isinstance(step, Recreate) and not visit.halted:
         return _plan_again(batch, visit)
@@ -193,12 +191,7 @@ def _visit(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
         batch.checked.append(resource_checked(visit, "visit", failed))
         return pending_outcome(batch, visit, StepResult(failed, load_state(visit, worker.cipher)))
     try:
-        if batch.together is None:
-            return _run(batch, visit, type_, step)
-        with only_lists(batch.together):
-            return _run(batch, visit, type_, step)
-    except NeedsOwnRequest:
-        return Separate(visit)
+        return _run(batch, visit, type_, step)
     except Superseded:
         log.info("lease_lost", resource=resource.name, stack=visit.stack.uuid)
         released = resource.released is not None
@@ -208,24 +201,6 @@ def _visit(batch: BatchContext, visit: ResourceVisit) -> Pending | None:
     except OperationNotRecorded as error:  # the lease expires, and another visit follows
         log.warning("operation_not_started", resource=resource.name, error=str(error))
         return None
-
-
-def _only_observes(visit: ResourceVisit, step: Step) -> bool:
-    """Whether a visit observes an operation whose request was answered. A node that perhaps has ended its
-    worker is visited alone.
-    """
-    if visit.lost_leases or visit.hooks or visit.resource.released is not None:
-        return False
-    return isinstance(step, Observe) or (isinstance(step, Delete) and not (step.request or step.find_first))
-
-
-def _leave_alone(*_: object) -> NoReturn:
-    """Record nothing for a visit that shares a list: what would follow is a request.
-
-    Raises:
-        NeedsOwnRequest: always.
-    """
-    raise NeedsOwnRequest("the object needs a step of its own")
 
 
 def _plan_again(batch: BatchContext, visit: ResourceVisit) -> Restart:
@@ -245,11 +220,16 @@ def _run(batch: BatchContext, visit: ResourceVisit, type_: ResourceType, step: S
         type_ = worker.stacks.type_of(observation)
     operation = _operation(batch, observation, type_)
     retries_left = worker.settings.action_retry_limit - visit.retry_count
-    result = _execute(batch, operation, step, retries_left)
-    if isinstance(operation.resource_type, GuardedType):
-        operation.resource_type.finish()
-        late_requests.record_unanswered(batch.db, visit.resource, result.state, operation.resource_type)
-        result.state.absent = operation.state.absent or operation.resource_type.absent
+    if batch.together is not None:
+        seen = observe_listed(operation, step, batch.together)
+        if seen is None:
+            return Separate(visit)
+        operation.calls.answer(seen)
+    with operation.calls:
+        result = _execute(batch, operation, step, retries_left)
+    if type_.calls_out:
+        late_requests.record_unanswered(batch.db, visit.resource, operation._replace(state=result.state))
+        result.state.absent = operation.state.absent or operation.calls.absent
     _count(batch, visit, type(step).__name__.lower(), result.outcome)
     if misled_dependents(visit, result.outcome, result.state) and not visit.halted:
         return _plan_again(batch, visit)
@@ -283,12 +263,13 @@ def _operation(
     return ResourceOperation(
         visit,
         resource,
-        worker.breakers.guard(type_, visit) if type_.calls_out else type_,
+        type_,
         state,
         worker.parameters.get(visit.stack),
         software,
         LazyStackContext(worker.stacks, visit),
         batch.services,
+        VisitCalls(type_, visit, worker.breakers if type_.calls_out else None),
         desired,
     )
 

@@ -43,9 +43,9 @@ def observe_and_advance(operation: ResourceOperation, context: Callable[[], Cont
     """Observe the resource during an operation. Each step that the type names is recorded, carried out and
     followed by another observation; a step named again is left to a later visit, in which it is repeated.
     """
-    state, type_, done = operation.state, operation.resource_type, set[str]()
+    done = set[str]()
     while True:
-        observation = type_.observe(context(), state.physical_id or "")
+        observation = operation.observe(context())
         step = observation.step
         if not step or not observation.exists or observation.error or step in done:
             return observation
@@ -62,7 +62,9 @@ def advance(operation: ResourceOperation, step: str, context: Callable[[], Conte
     if not operation.record_step(step):
         return False
     ctx = context()
-    advanced = operation.resource_type.advance(ctx, state.physical_id or "", state.properties, step)
+    advanced = operation.calls.run(
+        operation.resource_type.advance, ctx, state.physical_id or "", state.properties, step
+    )
     if advanced is not None:
         take_result(operation, advanced, ctx)
     return True
@@ -135,7 +137,7 @@ def find_object(operation: ResourceOperation, context: Context) -> bool:
     """
     if not may_search(operation, context):
         return False
-    found = found_ids(operation.resource_type.find(context, context.token))
+    found = found_ids(operation.calls.run(operation.resource_type.find, context, context.token))
     if not found:
         return False
     physical_id = found[0] if len(found) == 1 else keep_one(operation, found, context.token)

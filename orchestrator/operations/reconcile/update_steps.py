@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from orchestrator.engine.check.change import (
     NO_NAMES,
@@ -51,7 +50,7 @@ from orchestrator.operations.reconcile.step_outcomes import (
     take_result,
 )
 from orchestrator.operations.resource_context.live_attributes import read_used_attributes
-from orchestrator.operations.resource_context.operation import ResourceOperation, is_current
+from orchestrator.operations.resource_context.operation import RECOVERY, ResourceOperation, is_current
 from orchestrator.operations.resource_context.state import (
     DesiredResource,
     ResourceState,
@@ -62,7 +61,6 @@ from orchestrator.operations.resource_context.state import (
 )
 from orchestrator.resources.base import Observation
 
-RECOVERY: Final = "recover"  # the step of an update
 REPAIRED_REASON = "Update status to COMPLETE for FAILED resource neither update nor replace."
 
 
@@ -148,7 +146,9 @@ def _update(operation: ResourceOperation, changed: frozenset[str], before: Resou
     if changed:
         context = operation.context("UPDATE", 0.0)
         state.unanswered = type_.calls_out
-        updated = type_.update(context, state.physical_id or "", state.properties, changed)
+        updated = operation.calls.run(
+            type_.update, context, state.physical_id or "", state.properties, changed
+        )
         state.unanswered = False
         take_result(operation, updated, context)
     result = result_of(operation, observe_operation(operation), 0, started=not type_.calls_out)
@@ -196,7 +196,7 @@ def _read_attributes(operation: ResourceOperation) -> None:
     state, type_ = operation.state, operation.resource_type
     if not (type_.calls_out and state.attributes and state.physical_id) or state.shadowed:
         return
-    seen = type_.observe(operation.context("CHECK", 0.0), state.physical_id)
+    seen = operation.observe(operation.context("CHECK", 0.0))
     if seen.exists and seen.ready and not seen.error:  # otherwise it is left to checks and observations
         operation.record(seen)
 
@@ -232,9 +232,7 @@ def _unshadow(operation: ResourceOperation) -> None:
     """Observe a resource whose own type is back."""
     state = operation.state
     state.shadowed = False
-    operation.record(
-        operation.resource_type.observe(operation.context("CHECK", 0.0), state.physical_id or "")
-    )
+    operation.record(operation.observe(operation.context("CHECK", 0.0)))
 
 
 def follow_operation(operation: ResourceOperation, retries_left: int) -> StepResult:
@@ -244,7 +242,7 @@ def follow_operation(operation: ResourceOperation, retries_left: int) -> StepRes
     if taken_over is not None:
         return taken_over
     retries = 0 if state.op == "UPDATE" else retries_left
-    if _is_recovering(operation):
+    if operation.is_recovering:
         result = _follow_recovery(operation)
     else:
         result = result_of(operation, observe_operation(operation), retries, started=False)
@@ -306,16 +304,11 @@ def _follow_pending(operation: ResourceOperation, result: StepResult) -> StepRes
     if adjustable:
         return reissue_update(operation)
     if isinstance(decide_change(comparison(operation, state), PREEMPT), Replace):
-        type_.cancel(operation.context(state.op or ""), state.physical_id or "")
+        operation.calls.run(type_.cancel, operation.context(state.op or ""), state.physical_id or "")
         return result._replace(outcome=Replaced())
     state.value_digest = output_digest(state, type_.live_attributes)  # dependents no longer wait for it
     ended = PreviousOperationEnded(observation_from_state(state, "Given up for a newer template"))
     return result._replace(outcome=ended)
-
-
-def _is_recovering(operation: ResourceOperation) -> bool:
-    """Whether the open operation of the resource is a recovery."""
-    return operation.state.op == "UPDATE" and operation.state.step == RECOVERY
 
 
 def _start_recovery(operation: ResourceOperation, before: ResourceState) -> StepResult:
@@ -348,7 +341,9 @@ def _follow_recovery(operation: ResourceOperation) -> StepResult:
 def _request_recovery(operation: ResourceOperation) -> None:
     if not operation.record_step(RECOVERY):
         raise Superseded("the lease was lost before a recovery was requested")
-    operation.resource_type.recover(operation.context("UPDATE", 0.0), operation.state.physical_id or "")
+    operation.calls.run(
+        operation.resource_type.recover, operation.context("UPDATE", 0.0), operation.state.physical_id or ""
+    )
 
 
 def _observe_recovery(operation: ResourceOperation) -> Observation:

@@ -13,8 +13,8 @@ from psycopg.rows import TupleRow
 
 from orchestrator.engine.check.decide import PAUSES
 from orchestrator.engine.check.visit import ResourceView
+from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import ResourceState
-from orchestrator.operations.runtime.circuit_breaker import GuardedType
 from orchestrator.resources.base import ResourceType
 from orchestrator.resources.nested_type import NestedType
 from orchestrator.store.maintenance import late_requests
@@ -32,10 +32,10 @@ def record_lost(db: Db, resource: ResourceView, type_: ResourceType) -> None:
         late_requests.record(db, resource.id, lost + LATE_SECONDS, pauses=resource.op in PAUSES)
 
 
-def record_unanswered(db: Db, resource: ResourceView, state: ResourceState, type_: ResourceType) -> None:
+def record_unanswered(db: Db, resource: ResourceView, operation: ResourceOperation) -> None:
     """Record a request of this visit that had no answer, if there is any."""
-    if isinstance(type_, GuardedType) and type_.unanswered and is_followed(resource, type_):
-        late_requests.record(db, resource.id, LATE_SECONDS, pauses=state.op in PAUSES)
+    if operation.calls.unanswered and is_followed(resource, operation.resource_type):
+        late_requests.record(db, resource.id, LATE_SECONDS, pauses=operation.state.op in PAUSES)
 
 
 def record_late_outcome(db: Db, resource: ResourceView, state: ResourceState, type_: ResourceType) -> None:

@@ -48,7 +48,7 @@ def _read(operation: ResourceOperation, names: frozenset[str]) -> JsonMapping:
     """Return the values of live attributes: null where the type has none, or after a refusal."""
     context, physical_id = operation.context("CHECK", 0.0), operation.state.physical_id or ""
     try:
-        values = operation.resource_type.read_attributes(context, physical_id, names)
+        values = operation.calls.run(operation.resource_type.read_attributes, context, physical_id, names)
     except (*UNREACHABLE_ERRORS, *UNREACHABLE):
         raise
     except Exception as error:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
 from orchestrator.clients.keystone.cloud_session import Cloud, Orchestrations
+from orchestrator.clients.provider_calls import ProviderCalls
 from orchestrator.clients.region_catalog import Catalog, catalog_of
 from orchestrator.config import Settings
 from orchestrator.engine.check.change import NO_NAMES
@@ -32,6 +33,7 @@ from orchestrator.operations.resource_context.state import (
     without,
 )
 from orchestrator.operations.runtime.caches import FileCache
+from orchestrator.operations.runtime.visit_calls import VisitCalls
 from orchestrator.resources.base import EMPTY_CATALOG, Context, Observation, ResourceType, StackContext
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 from orchestrator.resources.stack_context import NO_REQUIRED_RESOURCES, StackLocation, StackUsers
@@ -79,6 +81,7 @@ class ProviderAccess(NamedTuple):
 
 NO_ACCESS: Final = ProviderAccess()
 NO_LOCATION: Final = StackLocation()
+RECOVERY: Final = "recover"  # the step of an update
 
 
 class ResourceOperation(NamedTuple):
@@ -92,6 +95,7 @@ class ResourceOperation(NamedTuple):
     software: SoftwareStore
     stack_context: StackContext
     services: OperationServices
+    calls: VisitCalls
     desired: DesiredResource | None = None  # if the definition was evaluated before
 
     @property
@@ -99,6 +103,11 @@ class ResourceOperation(NamedTuple):
         """The name of the provider object."""
         limit = self.resource_type.physical_name_limit
         return physical_name(self.visit.stack.name, self.resource.name, self.resource.uuid, limit)
+
+    @property
+    def is_recovering(self) -> bool:
+        """Whether the open operation is a recovery."""
+        return self.state.op == "UPDATE" and self.state.step == RECOVERY
 
     def record_start(self) -> None:
         """Record the start of the operation durably, before a request is sent.
@@ -166,7 +175,13 @@ class ResourceOperation(NamedTuple):
             users=self.users(),
             stack_context=stack_context,
             access=access,
+            calls=self.calls.provider,
         )
+
+    def observe(self, context: Context, physical_id: str | None = None) -> Observation:
+        """Observe the object of the resource, or another one."""
+        id_ = self.state.physical_id if physical_id is None else physical_id
+        return self.calls.run(self.resource_type.observe, context, id_ or "")
 
     def finder(self) -> Finder | None:
         """Return the look-up for the type's `Resolve` rules, None without a cloud or such rules."""
@@ -174,7 +189,11 @@ class ResourceOperation(NamedTuple):
             return None
         cloud = self._cloud()
         stack = self.visit.stack
-        return None if cloud is None else CloudFinder(cloud, stack.project_id, owner=str(stack.root_id))
+        if cloud is None:
+            return None
+        owner, calls = str(stack.root_id), self.calls
+        finder = CloudFinder(cloud, stack.project_id, owner=owner, calls=calls.provider)
+        return lambda *names: calls.record(finder, *names)
 
     def _cloud(self) -> Cloud | None:
         """Return the cloud as the stack's user."""
@@ -270,6 +289,7 @@ def context(
     users: StackUsers | None = None,
     stack_context: StackContext | None = None,
     access: ProviderAccess = NO_ACCESS,
+    calls: ProviderCalls | None = None,
 ) -> Context:
     """Return the context of a verb, `elapsed` seconds into the operation; None: as long as it is open. The
     token is that of the present attempt, or of `attempt`; `name_limit` that of the type.
@@ -300,4 +320,5 @@ def context(
         used_attributes=used_live_attributes(visit),
         early_pending=bool(visit.early_pending),
         copy_first=action == "DELETE" and demands_copy(visit),
+        calls=calls or ProviderCalls(),
     )

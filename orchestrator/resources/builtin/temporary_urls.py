@@ -24,7 +24,7 @@ TOO_LARGE: Final = f"more than {MAX_SIGNAL_BYTES // 1024} KiB were signalled"
 def object_store(ctx: Context) -> ObjectStore:
     """Return the object store, called with the stack's credential."""
     owner = ctx.location.tree or ctx.location.stack_id
-    return OpenStack(ctx.cloud, ctx.deadline_seconds, owner=owner).object_store
+    return OpenStack(ctx.cloud, ctx.deadline_seconds, owner=owner, calls=ctx.calls).object_store
 
 
 def temporary_url(ctx: Context, container: str, name: str, method: str = "PUT") -> str:

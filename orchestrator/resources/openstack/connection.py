@@ -29,4 +29,5 @@ def openstack(ctx: Context) -> OpenStack:
         max_lag_seconds=ctx.elapsed_seconds if old_enough and ctx.action == "CREATE" else 0.0,
         deleting=ctx.action == "DELETE",
         listed=ctx.listed,
+        calls=ctx.calls,
     )

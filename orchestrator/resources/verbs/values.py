@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from orchestrator.clients.keystone.cloud_session import Cloud
+from orchestrator.clients.provider_calls import ProviderCalls
 from orchestrator.clients.region_catalog import Catalog
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 from orchestrator.resources.stack_context import (
@@ -95,6 +96,7 @@ class Context:
     listed: Mapping[str, Value] | None = None  # in a round of the observation: objects in lists, by id
     unchanged: bool = False  # of a nested type: only its child stack has changed, or is to be repaired
     copy_first: bool = False  # DELETE: the deletion policy Snapshot demands a copy before the delete
+    calls: ProviderCalls = field(default_factory=ProviderCalls, compare=False)  # for clients of services
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class Interface(Thing):
 
     def delete(self, ctx: Context, physical_id: str) -> None:
         answers = DoubleCloud(neutron=lambda _: refusal(self.status, "PortNotFound"))
-        if Network(answers, 5.0).delete(f"/ports/{physical_id}"):
+        if Network(answers, 5.0, calls=ctx.calls).delete(f"/ports/{physical_id}"):
             super().delete(ctx, physical_id)
         else:
             self.cloud.call("delete", ctx)

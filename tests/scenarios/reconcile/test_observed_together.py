@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import pytest
 
-from orchestrator.clients.only_lists import require_own_request
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.operations.reconcile import batch
 from orchestrator.operations.reconcile.check import check_external
@@ -27,11 +26,11 @@ class Listed(Thing):
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
         if ctx.properties.get("alone"):
-            require_own_request()
+            ctx.calls.note_request("cloud")
         return super().observe(ctx, physical_id)
 
     def read_attributes(self, ctx: Context, physical_id: str, names: Iterable[str]) -> dict[str, object]:
-        require_own_request()
+        ctx.calls.note_request("cloud")
         return {"seen": f"seen {ctx.name}"}
 
 

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.clients.only_lists import asked_at, observed_together
 from orchestrator.errors import ProviderBusy, ProviderError, ProviderUnreachable
 from orchestrator.json_types import JsonObject
 
@@ -76,6 +75,8 @@ class SharedList:
         fetch: Fetch,
         seconds: float,
         *,
+        asked_at: float,
+        objects: int = 0,
         was_listed: bool = False,
         deleting: bool = False,
         young: bool = False,
@@ -83,6 +84,7 @@ class SharedList:
         """Return an object as it was at `since` or later; None if it was in an earlier list and is not in one
         that begins now, or at `since` or later if it is being deleted. `was_listed`: it was in an earlier
         list, also if that is no longer known. `young`: it need not be in a list that began after `since`.
+        `asked_at` is the moment of the observation, `objects` the number of those that are observed together.
 
         Raises:
             NotListedYet: a young object is not in such a list.
@@ -91,23 +93,23 @@ class SharedList:
         """
         now = time.monotonic()
         known = self._snapshot
-        crowded = self._is_crowded(id_, now)
+        crowded = self._is_crowded(id_, now, objects)
         if known.started_at >= since and id_ in known.objects:
             return known.objects[id_]
         if not crowded:
             raise Unlisted
         if young and known.started_at >= since and id_ not in self._seen:
             raise NotListedYet
-        newest = since if deleting else max(since, asked_at())
+        newest = since if deleting else max(since, asked_at)
         for required in (since, newest) if known.started_at < since < newest else (newest,):
-            objects = self._read_since(required, fetch, now + seconds).objects
-            if id_ in objects:
-                return objects[id_]
+            found = self._read_since(required, fetch, now + seconds).objects
+            if id_ in found:
+                return found[id_]
         if not (was_listed or id_ in self._seen):
             raise Unlisted
         return None
 
-    def _is_crowded(self, id_: str, now: float) -> bool:
+    def _is_crowded(self, id_: str, now: float, objects: int) -> bool:
         """Record an observer. Return whether a list costs fewer requests than single objects."""
         with self._changed:
             self._asked.append((now, id_))
@@ -118,7 +120,7 @@ class SharedList:
                 self._observed[before] -= 1
                 if not self._observed[before]:
                     del self._observed[before]
-            return max(len(self._observed), observed_together()) >= MIN_OBJECTS * self._snapshot.pages
+            return max(len(self._observed), objects) >= MIN_OBJECTS * self._snapshot.pages
 
     def _read_since(self, required: float, fetch: Fetch, until: float) -> _Snapshot:
         """Return a list whose request began at `required` or later; request it unless another thread does."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.clients.only_lists import NeedsOwnRequest, Together, only_lists
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.clients.openstack.session import shared_lists
 from orchestrator.clients.openstack.session.shared_lists import NotListedYet, SharedLists
 from orchestrator.clients.openstack.transport import Answer, Request
+from orchestrator.clients.provider_calls import ListBatch, NeedsOwnRequest, ProviderCalls
 from orchestrator.errors import ProviderBusy
 from orchestrator.testing.scripted_cloud import ScriptedCloud
 
@@ -269,22 +269,23 @@ def test_lists_of_keystone_are_not_shared() -> None:
 
 def test_objects_that_are_observed_together_cost_a_single_list() -> None:
     nova = Nova()
-    cloud = OpenStack(nova.cloud)
     ids = list(nova.servers)
-    with only_lists(Together(len(ids), time.monotonic())):
-        assert [observe(cloud, id_)["id"] for id_ in ids] == ids
+    cloud = OpenStack(nova.cloud, calls=ProviderCalls(ListBatch(len(ids), time.monotonic())))
+    assert [observe(cloud, id_)["id"] for id_ in ids] == ids
     assert nova.counts() == (1, 0)
 
 
 def test_objects_that_are_observed_together_are_requested_no_other_way() -> None:
     nova = Nova()
-    cloud = OpenStack(nova.cloud)
-    with only_lists(Together(50, time.monotonic())):
-        with pytest.raises(NeedsOwnRequest):
-            observe(cloud, "unknown")
-        with pytest.raises(NeedsOwnRequest):
-            cloud.compute.act("s1", "suspend")
+    calls = ProviderCalls(ListBatch(50, time.monotonic()))
+    cloud = OpenStack(nova.cloud, calls=calls)
+    with pytest.raises(NeedsOwnRequest):
+        observe(cloud, "unknown")
+    assert calls.needs_request
+    with pytest.raises(NeedsOwnRequest):
+        cloud.compute.act("s1", "suspend")
     assert nova.counts() == (1, 0)
     assert nova.sent("POST") == []
+    calls.batch = None
     cloud.compute.act("s1", "suspend")
     assert len(nova.sent("POST")) == 1
