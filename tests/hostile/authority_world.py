@@ -67,5 +67,4 @@ def attacked(kept_authority: Kept, simulated_cloud: SimulatedCloud) -> Iterator[
     simulated_cloud.faults.set({})
     made.close()
     for user in users:
-        keystone.delegations.forget_user(user["id"])
-        keystone.users.table.remove(user["id"])
+        keystone.users.remove(user)

@@ -60,7 +60,7 @@ def _touch_server(cloud: SimulatedCloud, id_: str, **values: object) -> None:
 
 def _detach(cloud: SimulatedCloud, id_: str) -> None:
     row = _server(cloud, id_)
-    cloud.nova.interfaces.release(row, _port(cloud, row["port_ids"][0]))
+    cloud.nova.servers.release(row, _port(cloud, row["port_ids"][0]))
     cloud.nova.servers.touch(row)
 
 
@@ -69,7 +69,7 @@ def _delete_port(cloud: SimulatedCloud, id_: str) -> None:
     port = _port(cloud, id_)
     server = cloud.nova.servers.table.get(port["device_id"])
     if server is not None:
-        cloud.nova.interfaces.release(server, port)
+        cloud.nova.servers.release(server, port)
         cloud.nova.servers.touch(server)
     cloud.neutron.ports.discard(port)
 

@@ -9,10 +9,8 @@ from urllib.parse import urlsplit
 from simulated_openstack.aodh.rules import RULES, completed
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonMapping, JsonObject
-from simulated_openstack.service import Call, new_id, precise_timestamp
+from simulated_openstack.service import Call, Service, new_id, precise_timestamp
 from simulated_openstack.state import Table
-
-Aodh = Any  # its module imports this module
 
 ACTIONS: Final = ("ok_actions", "alarm_actions", "insufficient_data_actions")
 SCHEMES: Final = frozenset(
@@ -28,7 +26,7 @@ QUERIED: Final = frozenset(
 class Alarms:
     """All alarms. Their state changes by request only."""
 
-    def __init__(self, aodh: Aodh) -> None:
+    def __init__(self, aodh: Service) -> None:
         """Add the routes."""
         self.table: Table = aodh.cloud.state.table("aodh.alarm", "project_id")
         add = aodh.router.add

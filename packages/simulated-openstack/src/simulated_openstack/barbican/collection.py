@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id, precise_timestamp
+from simulated_openstack.service import Call, Service, new_id, precise_timestamp
 from simulated_openstack.state import Table
-
-Barbican = Any  # its module imports this module
 
 MAX_PAGE: Final = 100
 PAGE: Final = 10
@@ -21,7 +19,7 @@ class Collection:
     path: ClassVar[str]
     singular: ClassVar[str]
 
-    def __init__(self, barbican: Barbican) -> None:
+    def __init__(self, barbican: Service) -> None:
         """Add the routes."""
         self.barbican = barbican
         self.table: Table = barbican.cloud.state.table(f"barbican.{self.singular}", "_project")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from simulated_openstack.barbican.collection import Collection
+from simulated_openstack.barbican.secrets import Secrets
 from simulated_openstack.http import ApiError
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call
+from simulated_openstack.service import Call, Service
 
 INVALID: Final = "Provided object does not match schema 'Container'"
 NAMES: Final = {
@@ -22,6 +23,11 @@ class Containers(Collection):
     path: ClassVar[str] = "containers"
     singular: ClassVar[str] = "container"
 
+    def __init__(self, barbican: Service, secrets: Secrets) -> None:
+        """Add the routes."""
+        self._secrets = secrets
+        super().__init__(barbican)
+
     def checked(self, call: Call, body: JsonObject) -> JsonObject:
         """Return the values of a new container."""
         kind, refs = body.get("type"), body.get("secret_refs") or []
@@ -35,5 +41,5 @@ class Containers(Collection):
         if kind == "certificate" and "certificate" not in names:
             raise ApiError(400, f"{INVALID}: The minimum required reference name is 'certificate'.")
         for one in refs:
-            self.barbican.secrets.found(call, str(one.get("secret_ref")).rpartition("/")[2])
+            self._secrets.found(call, str(one.get("secret_ref")).rpartition("/")[2])
         return {"name": body.get("name"), "type": kind, "secret_refs": refs, "consumers": []}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from simulated_openstack.barbican.collection import Collection
-from simulated_openstack.barbican.secrets import secret
+from simulated_openstack.barbican.containers import Containers
+from simulated_openstack.barbican.secrets import Secrets, secret
 from simulated_openstack.http import ApiError
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call
+from simulated_openstack.service import Call, Service
 
 INVALID: Final = "Provided object does not match schema 'Order'"
 GENERATED: Final = "barbican.order"
@@ -21,8 +22,9 @@ class Orders(Collection):
     path: ClassVar[str] = "orders"
     singular: ClassVar[str] = "order"
 
-    def __init__(self, barbican: Any) -> None:
+    def __init__(self, barbican: Service, containers: Containers, secrets: Secrets) -> None:
         """Add the routes."""
+        self._containers, self._secrets = containers, secrets
         super().__init__(barbican)
         barbican.cloud.schedule.register(GENERATED, self._generated)
 
@@ -57,8 +59,8 @@ class Orders(Collection):
             names = {"public_key": "public", "private_key": "private"}
             refs = [{"name": name, "secret_ref": self._secret(row, kind)} for name, kind in names.items()]
             values = {"name": row["meta"].get("name"), "type": "rsa", "secret_refs": refs, "consumers": []}
-            container = self.barbican.containers.add(row["_project"], values)
-            row |= {"status": "ACTIVE", "container_ref": self.barbican.containers.ref(container)}
+            container = self._containers.add(row["_project"], values)
+            row |= {"status": "ACTIVE", "container_ref": self._containers.ref(container)}
         self.table.save(row)
 
     def _secret(self, row: JsonObject, kind: str) -> str:
@@ -68,5 +70,5 @@ class Orders(Collection):
         content: bytes = secrets.token_bytes(int(meta["bit_length"]) // 8)
         text = f"-----BEGIN {kind.upper()} KEY-----\nsimulated {content.hex()[:32]}\n".encode()
         values = secret({**meta, "secret_type": kind}, content if binary else text, binary=binary)
-        store = self.barbican.secrets
+        store = self._secrets
         return str(store.ref(store.add(row["_project"], values)))

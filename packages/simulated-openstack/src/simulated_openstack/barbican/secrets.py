@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from simulated_openstack.barbican.collection import Collection
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call
+from simulated_openstack.service import Call, Service
 
 TYPES: Final = ("symmetric", "public", "private", "certificate", "passphrase", "opaque")
 INVALID: Final = "Provided object does not match schema 'Secret'"
@@ -20,7 +20,7 @@ class Secrets(Collection):
     path: ClassVar[str] = "secrets"
     singular: ClassVar[str] = "secret"
 
-    def __init__(self, barbican: Any) -> None:
+    def __init__(self, barbican: Service) -> None:
         """Add the routes."""
         super().__init__(barbican)
         barbican.router.add("GET", "/v1/secrets/{id_}/payload", self.payload)

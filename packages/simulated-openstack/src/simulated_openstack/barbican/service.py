@@ -23,8 +23,8 @@ class Barbican(Service):
         super().__init__(cloud, identity)
         self.router.add("GET", "/", self._versions)
         self.secrets = Secrets(self)
-        self.containers = Containers(self)
-        self.orders = Orders(self)
+        self.containers = Containers(self, self.secrets)
+        self.orders = Orders(self, self.containers, self.secrets)
 
     def error(self, error: ApiError) -> Response:
         """Return the answer for an error."""

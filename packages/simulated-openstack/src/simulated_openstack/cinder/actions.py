@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from simulated_openstack.cinder.quotas import Quotas
+from simulated_openstack.cinder.types import Types
+from simulated_openstack.cinder.volumes import Volumes
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id
-
-Cinder = Any  # its module imports this module
+from simulated_openstack.service import Call, Service, new_id
 
 ADMIN: Final = frozenset({"os-reset_status", "os-force_delete", "os-force_detach"})
 
@@ -16,8 +17,9 @@ ADMIN: Final = frozenset({"os-reset_status", "os-force_delete", "os-force_detach
 class VolumeActions:
     """`POST /volumes/{id}/action`."""
 
-    def __init__(self, cinder: Cinder) -> None:
+    def __init__(self, cinder: Service, volumes: Volumes, quotas: Quotas, types: Types) -> None:
         """Add the route."""
+        self._volumes, self._quotas, self._types = volumes, quotas, types
         self.cinder = cinder
         self.actions = {
             "os-extend": self.extend,
@@ -50,7 +52,7 @@ class VolumeActions:
         if name in ADMIN and not call.caller.is_admin:
             rule = f"volume_extension:volume_admin_actions:{name.removeprefix('os-')}"
             raise ApiError(403, f"Policy doesn't allow {rule} to be performed.")
-        return action(self.cinder.volumes.visible(call, id_), body[name] or {})
+        return action(self._volumes.visible(call, id_), body[name] or {})
 
     # used by nova
 
@@ -62,7 +64,7 @@ class VolumeActions:
             reason = f"is already attached to instances: {servers}" if servers else status
             raise ApiError(400, f"Invalid volume: volume {row['id']} {reason}")
         row["status"] = "reserved"
-        self.cinder.volumes.touch(row)
+        self._volumes.touch(row)
 
     def end_attach(self, row: JsonObject, server_id: str, device: str, at: str) -> None:
         """Mark a volume as used by a server."""
@@ -79,13 +81,13 @@ class VolumeActions:
             },
         ]
         row["status"] = "in-use"
-        self.cinder.volumes.touch(row)
+        self._volumes.touch(row)
 
     def end_detach(self, row: JsonObject, server_id: str) -> None:
         """Mark a volume as not used by a server."""
         row["attachments"] = [item for item in row["attachments"] if item["server_id"] != server_id]
         row["status"] = "in-use" if row["attachments"] else "available"
-        self.cinder.volumes.touch(row)
+        self._volumes.touch(row)
 
     # the actions
 
@@ -102,9 +104,9 @@ class VolumeActions:
                 f" {size})."
             )
             raise ApiError(400, f"Invalid input received: {text}")
-        self.cinder.quotas.require_gigabytes(row["project_id"], size - row["size"])
+        self._quotas.require_gigabytes(row["project_id"], size - row["size"])
         row |= {"previous_status": row["status"], "status": "extending"}
-        self.cinder.volumes.touch(row)
+        self._volumes.touch(row)
         self.cinder.cloud.schedule.after(
             self.cinder.cloud.delays.volume_action, "volume.extended", row["id"], size
         )
@@ -119,24 +121,24 @@ class VolumeActions:
             )
             raise ApiError(400, f"{text} status is: {row['status']}.")
         row["metadata"] = {**row["metadata"], "readonly": str(_boolean(body.get("readonly")))}
-        self.cinder.volumes.touch(row)
+        self._volumes.touch(row)
         return Response(202)
 
     def set_bootable(self, row: JsonObject, body: JsonObject) -> Response:
         """Set or clear the bootable flag."""
         row["bootable"] = _boolean(body.get("bootable"))
-        self.cinder.volumes.touch(row)
+        self._volumes.touch(row)
         return Response(200)
 
     def reset_status(self, row: JsonObject, body: JsonObject) -> Response:
         """Set the status."""
         row["status"] = body.get("status") or row["status"]
-        self.cinder.volumes.touch(row)
+        self._volumes.touch(row)
         return Response(202)
 
     def retype(self, row: JsonObject, body: JsonObject) -> Response:
         """Change the type."""
-        type_ = self.cinder.types.named(body.get("new_type") or "")
+        type_ = self._types.named(body.get("new_type") or "")
         if row["status"] not in {"available", "in-use"}:
             raise ApiError(
                 400,
@@ -145,7 +147,7 @@ class VolumeActions:
                 f" status: {row['status']}.",
             )
         row |= {"previous_status": row["status"], "status": "retyping"}
-        self.cinder.volumes.touch(row)
+        self._volumes.touch(row)
         seconds = self.cinder.cloud.delays.volume_action
         self.cinder.cloud.schedule.after(seconds, "volume.retyped", row["id"], type_["name"])
         return Response(202)
@@ -165,13 +167,13 @@ class VolumeActions:
     def force_delete(self, row: JsonObject, body: JsonObject) -> Response:
         """Delete a volume in any status."""
         del body
-        self.cinder.volumes.remove(row)
+        self._volumes.remove(row)
         return Response(202)
 
     def set_image_metadata(self, row: JsonObject, body: JsonObject) -> Response:
         """Set metadata of the image."""
         row["image"] = {**(row["image"] or {}), **(body.get("metadata") or {})}
-        self.cinder.volumes.touch(row)
+        self._volumes.touch(row)
         return Response(200, {"metadata": row["image"]})
 
     def reserve(self, row: JsonObject, body: JsonObject) -> Response:
@@ -184,7 +186,7 @@ class VolumeActions:
         """Free a reserved volume."""
         del body
         row["status"] = "available"
-        self.cinder.volumes.touch(row)
+        self._volumes.touch(row)
         return Response(202)
 
     def end_detaching(self, row: JsonObject, body: JsonObject) -> Response:
@@ -192,7 +194,7 @@ class VolumeActions:
         del body
         if row["status"] == "detaching":
             row["status"] = "in-use"
-            self.cinder.volumes.touch(row)
+            self._volumes.touch(row)
         return Response(202)
 
     def nothing(self, row: JsonObject, body: JsonObject) -> Response:
@@ -201,19 +203,19 @@ class VolumeActions:
         return Response(202)
 
     def _extended(self, id_: str, size: int) -> None:
-        row = self.cinder.volumes.table.get(id_)
+        row = self._volumes.table.get(id_)
         if row is not None and row["status"] == "extending":
             row |= {"size": size, "status": row.pop("previous_status", "available")}
-            self.cinder.volumes.touch(row)
+            self._volumes.touch(row)
 
     def _retyped(self, id_: str, name: str) -> None:
-        row = self.cinder.volumes.table.get(id_)
+        row = self._volumes.table.get(id_)
         if row is not None and row["status"] == "retyping":
             row |= {"volume_type": name, "status": row.pop("previous_status", "available")}
-            self.cinder.volumes.touch(row)
+            self._volumes.touch(row)
 
     def _released(self, id_: str, server_id: str) -> None:
-        row = self.cinder.volumes.table.get(id_)
+        row = self._volumes.table.get(id_)
         if row is not None:
             self.end_detach(row, server_id)
 

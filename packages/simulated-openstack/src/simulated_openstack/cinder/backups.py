@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from simulated_openstack.cinder.pages import listing
+from simulated_openstack.cinder.volumes import Volumes
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id, precise_timestamp
+from simulated_openstack.service import Call, Service, new_id, precise_timestamp
 from simulated_openstack.state import Table
-
-Cinder = Any  # its module imports this module
 
 
 class Backups:
     """All backups."""
 
-    def __init__(self, cinder: Cinder) -> None:
+    def __init__(self, cinder: Service, volumes: Volumes) -> None:
         """Add the routes."""
+        self._volumes = volumes
         self.cinder = cinder
         self.table: Table = cinder.cloud.state.table("cinder.backup", "project_id")
         cinder.cloud.schedule.register("backup.created", self._created)
@@ -42,7 +40,7 @@ class Backups:
     def post(self, call: Call) -> Response:
         """Create a backup of a volume that is available, or in use with `force`."""
         values = (call.body or {}).get("backup") or {}
-        volume = self.cinder.volumes.visible(call, values.get("volume_id", ""))
+        volume = self._volumes.visible(call, values.get("volume_id", ""))
         if volume["status"] == "in-use" and not values.get("force"):
             raise ApiError(400, "Invalid volume: Backing up an in-use volume must use the force flag.")
         if volume["status"] not in {"available", "in-use"}:
@@ -64,7 +62,7 @@ class Backups:
         }
         self.table.save(row)
         before, volume["status"] = volume["status"], "backing-up"
-        self.cinder.volumes.touch(volume)
+        self._volumes.touch(volume)
         fault = self.cinder.cloud.faults.action("backup", row["name"])
         seconds = self.cinder.cloud.delays.volume_action + fault.delay
         self.cinder.cloud.schedule.after(seconds, "backup.created", row["id"], before, fault.error)
@@ -88,7 +86,7 @@ class Backups:
         """Restore a backup to an available volume, which is not smaller."""
         row = self._visible(call, id_)
         values = (call.body or {}).get("restore") or {}
-        volume = self.cinder.volumes.visible(call, values.get("volume_id") or "")
+        volume = self._volumes.visible(call, values.get("volume_id") or "")
         if row["status"] != "available":
             raise ApiError(400, "Invalid backup: Backup status must be available")
         if volume["status"] != "available":
@@ -97,7 +95,7 @@ class Backups:
             text = f"volume size {volume['size']} is too small to restore backup of size {row['size']}."
             raise ApiError(400, f"Invalid volume: {text}")
         volume["status"], row["status"] = "restoring-backup", "restoring"
-        self.cinder.volumes.touch(volume)
+        self._volumes.touch(volume)
         self._touch(row)
         seconds = self.cinder.cloud.delays.volume_action
         self.cinder.cloud.schedule.after(seconds, "backup.restored", id_, volume["id"])
@@ -137,10 +135,10 @@ class Backups:
         self._return_volume(volume_id, "restoring-backup", "available")
 
     def _return_volume(self, volume_id: str, status: str, following: str) -> None:
-        volume = self.cinder.volumes.table.get(volume_id)
+        volume = self._volumes.table.get(volume_id)
         if volume is not None and volume["status"] == status:
             volume["status"] = following
-            self.cinder.volumes.touch(volume)
+            self._volumes.touch(volume)
 
 
 def _view(row: JsonObject) -> JsonObject:

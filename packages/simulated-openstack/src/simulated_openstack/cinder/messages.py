@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from simulated_openstack.cinder.pages import listing
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id
+from simulated_openstack.service import Call, Service, new_id
 from simulated_openstack.state import Table
-
-Cinder = Any  # its module imports this module
 
 FIRST_VERSION: Final = (3, 3)
 FILTERS_VERSION: Final = (3, 5)
@@ -39,9 +37,8 @@ DRIVER_FAILED: Final = Kind(
 class Messages:
     """All messages."""
 
-    def __init__(self, cinder: Cinder) -> None:
+    def __init__(self, cinder: Service) -> None:
         """Add the routes."""
-        self.cinder = cinder
         self.table: Table = cinder.cloud.state.table("cinder.message", "project_id")
         add = cinder.router.add
         add("GET", "/v3/messages", self.index)

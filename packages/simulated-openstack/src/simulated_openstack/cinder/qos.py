@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from simulated_openstack.cinder.types import Types
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id
+from simulated_openstack.service import Call, Service, new_id
 from simulated_openstack.state import Table
-
-Cinder = Any  # its module imports this module
 
 
 class QosSpecs:
     """All QoS specs."""
 
-    def __init__(self, cinder: Cinder) -> None:
+    def __init__(self, cinder: Service, types: Types) -> None:
         """Add the routes."""
-        self.cinder = cinder
+        self._types = types
         self.table: Table = cinder.cloud.state.table("cinder.qos_specs")
         add = cinder.router.add
         one = "/v3/qos-specs/{id_}"
@@ -66,9 +63,9 @@ class QosSpecs:
     def delete(self, call: Call, id_: str) -> Response:
         """Delete unused specs."""
         self.found(id_)
-        if call.request.value("force") != "True" and self._types(id_):
+        if call.request.value("force") != "True" and self._types_with(id_):
             raise ApiError(400, "Qos specs still in use.")
-        for type_ in self._types(id_):
+        for type_ in self._types_with(id_):
             self._set(type_, None)
         self.table.remove(id_)
         return Response(202)
@@ -90,14 +87,14 @@ class QosSpecs:
         self.found(id_)
         found = [
             {"association_type": "volume_type", "name": row["name"], "id": row["id"]}
-            for row in self._types(id_)
+            for row in self._types_with(id_)
         ]
         return Response(200, {"qos_associations": found})
 
     def associate(self, call: Call, id_: str) -> Response:
         """Give a type these specs."""
         self.found(id_)
-        type_ = self.cinder.types.found(call.request.value("vol_type_id") or "")
+        type_ = self._types.found(call.request.value("vol_type_id") or "")
         if type_["qos_specs_id"] not in (None, id_):
             text = f"Type {type_['id']} is already associated with another qos specs: {type_['qos_specs_id']}"
             raise ApiError(400, f"Invalid volume type: {text}")
@@ -107,13 +104,13 @@ class QosSpecs:
     def disassociate(self, call: Call, id_: str) -> Response:
         """Take the specs from a type."""
         self.found(id_)
-        self._set(self.cinder.types.found(call.request.value("vol_type_id") or ""), None)
+        self._set(self._types.found(call.request.value("vol_type_id") or ""), None)
         return Response(202)
 
     def disassociate_all(self, call: Call, id_: str) -> Response:
         """Take the specs from all types."""
         del call
-        for type_ in self._types(id_):
+        for type_ in self._types_with(id_):
             self._set(type_, None)
         return Response(202)
 
@@ -128,12 +125,12 @@ class QosSpecs:
             raise ApiError(404, f"No such QoS spec {id_}.")
         return row
 
-    def _types(self, id_: str) -> list[JsonObject]:
-        return [row for row in self.cinder.types.table if row["qos_specs_id"] == id_]
+    def _types_with(self, id_: str) -> list[JsonObject]:
+        return [row for row in self._types.table if row["qos_specs_id"] == id_]
 
     def _set(self, type_: JsonObject, id_: str | None) -> None:
         type_["qos_specs_id"] = id_
-        self.cinder.types.table.save(type_)
+        self._types.table.save(type_)
 
     def _answer(self, call: Call, row: JsonObject) -> Response:
         links = [

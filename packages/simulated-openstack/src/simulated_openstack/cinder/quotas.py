@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call
+from simulated_openstack.service import Call, Service
 from simulated_openstack.state import Table
-
-Cinder = Any  # its module imports this module
 
 DEFAULTS: Final = {
     "volumes": 10,
@@ -25,7 +23,7 @@ DEFAULTS: Final = {
 class Quotas:
     """The limits of each project."""
 
-    def __init__(self, cinder: Cinder) -> None:
+    def __init__(self, cinder: Service) -> None:
         """Add the routes."""
         self.cinder = cinder
         self.table: Table = cinder.cloud.state.table("cinder.quota")
@@ -40,9 +38,7 @@ class Quotas:
         """Return the quotas of a project."""
         row = self.table.get(project) or {}
         types = {
-            f"{n}_{t['name']}": -1
-            for t in self.cinder.types.table
-            for n in ("volumes", "gigabytes", "snapshots")
+            f"{n}_{t['name']}": -1 for t in self._rows("type") for n in ("volumes", "gigabytes", "snapshots")
         }
         return {**DEFAULTS, **types, **{key: value for key, value in row.items() if key != "id"}}
 
@@ -52,10 +48,14 @@ class Quotas:
 
     def used(self, project: str) -> JsonObject:
         """Return the usage of a project."""
-        volumes = self.cinder.volumes.table.where("project_id", project)
-        snapshots = self.cinder.snapshots.table.where("project_id", project)
+        volumes = self._rows("volume").where("project_id", project)
+        snapshots = self._rows("snapshot").where("project_id", project)
         gigabytes = sum(row["size"] for row in volumes) + sum(row["volume_size"] for row in snapshots)
         return {"volumes": len(volumes), "snapshots": len(snapshots), "gigabytes": gigabytes}
+
+    def _rows(self, kind: str) -> Table:
+        """Return all objects of a kind; their modules depend on the quotas."""
+        return self.cinder.cloud.state.table(f"cinder.{kind}")
 
     def require_volume(self, project: str, size: int) -> None:
         """Refuse another volume above a quota."""

@@ -77,14 +77,14 @@ class Cinder(Service):
             add("GET", path, self._empty)
         self.quotas = Quotas(self)
         self.types = Types(self)
-        self.qos_specs = QosSpecs(self)
+        self.qos_specs = QosSpecs(self, self.types)
         self.messages = Messages(self)
-        self.volumes = Volumes(self)
-        self.snapshots = Snapshots(self)
-        self.backups = Backups(self)
-        self.actions = VolumeActions(self)
-        self.attachments = Attachments(self)
-        self.transfers = Transfers(self)
+        self.volumes = Volumes(self, self.types, self.quotas, self.glance, self.messages)
+        self.snapshots = Snapshots(self, self.volumes, self.quotas)
+        self.backups = Backups(self, self.volumes)
+        self.actions = VolumeActions(self, self.volumes, self.quotas, self.types)
+        self.attachments = Attachments(self, self.actions, self.volumes)
+        self.transfers = Transfers(self, self.volumes, self.quotas)
 
     def answer(self, request: Request) -> Response:
         """Handle a request; paths may begin with the project."""

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from simulated_openstack.cinder.pages import listing
+from simulated_openstack.cinder.quotas import Quotas
+from simulated_openstack.cinder.volumes import Volumes
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id, precise_timestamp
-from simulated_openstack.state import Table
-
-Cinder = Any  # its module imports this module
+from simulated_openstack.service import Call, Service, new_id, precise_timestamp
 
 
 class Snapshots:
     """All snapshots."""
 
-    def __init__(self, cinder: Cinder) -> None:
+    def __init__(self, cinder: Service, volumes: Volumes, quotas: Quotas) -> None:
         """Add the routes."""
+        self._volumes, self._quotas = volumes, quotas
         self.cinder = cinder
-        self.table: Table = cinder.cloud.state.table("cinder.snapshot", "volume_id", "project_id")
+        self.table = volumes.snapshots
         cinder.cloud.schedule.register("snapshot.created", self._created)
         cinder.cloud.schedule.register("snapshot.deleted", self._deleted)
         add = cinder.router.add
@@ -30,21 +28,6 @@ class Snapshots:
         add("PUT", "/v3/snapshots/{id_}", self.put)
         add("DELETE", "/v3/snapshots/{id_}", self.delete)
         add("POST", "/v3/snapshots/{id_}/action", self.act)
-
-    def of_volume(self, volume_id: str) -> list[JsonObject]:
-        """Return the snapshots of a volume."""
-        return self.table.where("volume_id", volume_id)
-
-    def found(self, id_: str) -> JsonObject:
-        """Return a snapshot.
-
-        Raises:
-            ApiError: 404.
-        """
-        row = self.table.get(id_)
-        if row is None:
-            raise ApiError(404, f"Snapshot {id_} could not be found.")
-        return row
 
     def index(self, call: Call) -> Response:
         """List snapshots in short form."""
@@ -57,8 +40,8 @@ class Snapshots:
     def post(self, call: Call) -> Response:
         """Create a snapshot."""
         values = (call.body or {}).get("snapshot") or {}
-        volume = self.cinder.volumes.visible(call, values.get("volume_id", ""))
-        self.cinder.quotas.require_snapshot(volume["project_id"])
+        volume = self._volumes.visible(call, values.get("volume_id", ""))
+        self._quotas.require_snapshot(volume["project_id"])
         if volume["status"] not in {"available", "in-use"}:
             text = (
                 f"Invalid volume: Volume {volume['id']} status must be available or in-use, but current"
@@ -126,9 +109,9 @@ class Snapshots:
         return rows[::-1]
 
     def _visible(self, call: Call, id_: str) -> JsonObject:
-        row = self.found(id_)
+        row = self._volumes.snapshot(id_)
         if not call.caller.is_admin and row["project_id"] != call.caller.project_id:
-            self.found("")
+            self._volumes.snapshot("")
         return row
 
     def _touch(self, row: JsonObject) -> JsonObject:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any, Final
+from typing import Final
 
 from simulated_openstack.cinder.pages import listing
+from simulated_openstack.cinder.quotas import Quotas
+from simulated_openstack.cinder.volumes import Volumes
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id, precise_timestamp
+from simulated_openstack.service import Call, Service, new_id, precise_timestamp
 from simulated_openstack.state import Table
-
-Cinder = Any  # its module imports this module
 
 ROOTS: Final = ("/v3/volume-transfers", "/v3/os-volume-transfer")
 PROJECTS: Final = (3, 57)  # first version that shows the projects
@@ -21,9 +21,9 @@ KEY_BYTES: Final = 8
 class Transfers:
     """All transfers that are not accepted."""
 
-    def __init__(self, cinder: Cinder) -> None:
+    def __init__(self, cinder: Service, volumes: Volumes, quotas: Quotas) -> None:
         """Add the routes."""
-        self.cinder = cinder
+        self._volumes, self._quotas = volumes, quotas
         self.table: Table = cinder.cloud.state.table("cinder.transfer", "source_project_id")
         add = cinder.router.add
         for root in ROOTS:
@@ -45,7 +45,7 @@ class Transfers:
     def post(self, call: Call) -> Response:
         """Offer a volume; the answer has the key with which another project accepts it."""
         given = (call.body or {}).get("transfer") or {}
-        volume = self.cinder.volumes.visible(call, given.get("volume_id") or "")
+        volume = self._volumes.visible(call, given.get("volume_id") or "")
         if volume["status"] != "available":
             raise ApiError(400, "Invalid volume: status must be available")
         row = {
@@ -77,11 +77,11 @@ class Transfers:
         key = ((call.body or {}).get("accept") or {}).get("auth_key")
         if key != row["auth_key"]:
             raise ApiError(400, f"Invalid auth key: Attempt to transfer {id_} with invalid auth key.")
-        volume = self.cinder.volumes.found(row["volume_id"])
+        volume = self._volumes.found(row["volume_id"])
         project = call.caller.project_id
-        self.cinder.quotas.require_volume(project, volume["size"])
+        self._quotas.require_volume(project, volume["size"])
         volume |= {"project_id": project, "user_id": call.caller.user_id, "status": "available"}
-        self.cinder.volumes.touch(volume)
+        self._volumes.touch(volume)
         self.table.remove(id_)
         return Response(202, {"transfer": _short(call, row)})
 
@@ -103,10 +103,10 @@ class Transfers:
         return row
 
     def _set_status(self, volume_id: str, status: str) -> None:
-        volume = self.cinder.volumes.table.get(volume_id)
+        volume = self._volumes.table.get(volume_id)
         if volume is not None:
             volume["status"] = status
-            self.cinder.volumes.touch(volume)
+            self._volumes.touch(volume)
 
 
 def _short(call: Call, row: JsonObject) -> JsonObject:

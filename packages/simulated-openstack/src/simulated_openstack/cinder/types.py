@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id, precise_timestamp
+from simulated_openstack.service import Call, Service, new_id, precise_timestamp
 from simulated_openstack.state import Table
-
-Cinder = Any  # its module imports this module
 
 PUBLIC = "os-volume-type-access:is_public"
 
@@ -17,7 +13,7 @@ PUBLIC = "os-volume-type-access:is_public"
 class Types:
     """All volume types."""
 
-    def __init__(self, cinder: Cinder) -> None:
+    def __init__(self, cinder: Service) -> None:
         """Add the routes."""
         self.cinder = cinder
         self.table: Table = cinder.cloud.state.table("cinder.type")
@@ -110,10 +106,11 @@ class Types:
         given = (call.body or {}).get("volume_type") or {}
         if any(other["name"] == given.get("name") for other in self.table if other["id"] != id_):
             raise ApiError(409, f"Volume Type {given['name']} already exists.")
-        for volume in self.cinder.volumes.table:
+        volumes = self._volumes()
+        for volume in volumes:
             if volume["volume_type"] == row["name"] and "name" in given:
                 volume["volume_type"] = given["name"]
-                self.cinder.volumes.table.save(volume)
+                volumes.save(volume)
         row |= {key: given[key] for key in ("name", "description", "is_public") if key in given}
         return Response(200, {"volume_type": _changed(call, self.table.save(row))})
 
@@ -121,11 +118,15 @@ class Types:
         """Delete a type that no volume has."""
         _require_admin(call, "delete")
         row = self.found(id_)
-        if any(volume["volume_type"] == row["name"] for volume in self.cinder.volumes.table):
+        if any(volume["volume_type"] == row["name"] for volume in self._volumes()):
             text = "Target volume type is still in use."
             raise ApiError(400, text)
         self.table.remove(id_)
         return Response(202)
+
+    def _volumes(self) -> Table:
+        """Return all volumes; their module depends on the types."""
+        return self.cinder.cloud.state.table("cinder.volume")
 
     def act(self, call: Call, id_: str) -> Response:
         """Permit or forbid a project to use a private type."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from typing import Any, Final
 
-from simulated_openstack.cinder.messages import DRIVER_FAILED, NO_BACKEND
+from simulated_openstack.cinder.messages import DRIVER_FAILED, NO_BACKEND, Messages
 from simulated_openstack.cinder.pages import listing
+from simulated_openstack.cinder.quotas import Quotas
+from simulated_openstack.cinder.types import Types
+from simulated_openstack.glance.service import Glance
 from simulated_openstack.http import ApiError, Request, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, Caller, new_id, precise_timestamp
+from simulated_openstack.service import Call, Caller, Service, new_id, precise_timestamp
 from simulated_openstack.state import Table
-
-Cinder = Any  # its module imports this module
 
 MALFORMED: Final = (
     "The server could not comply with the request since it is either malformed or otherwise incorrect."
@@ -26,10 +27,14 @@ BACKEND: Final = "fake"
 class Volumes:
     """All volumes."""
 
-    def __init__(self, cinder: Cinder) -> None:
+    def __init__(
+        self, cinder: Service, types: Types, quotas: Quotas, glance: Glance, messages: Messages
+    ) -> None:
         """Add the routes."""
+        self._types, self._quotas, self._glance, self._messages = types, quotas, glance, messages
         self.cinder = cinder
         self.table: Table = cinder.cloud.state.table("cinder.volume", "project_id")
+        self.snapshots: Table = cinder.cloud.state.table("cinder.snapshot", "volume_id", "project_id")
         cinder.cloud.schedule.register("volume.created", self._created)
         cinder.cloud.schedule.register("volume.deleted", self._deleted)
         add = cinder.router.add
@@ -49,13 +54,13 @@ class Volumes:
     def create(self, call: Call, values: JsonObject) -> JsonObject:
         """Keep a new volume; it becomes available after a while."""
         size = self._size(call, values)
-        type_ = self.cinder.types.named(values.get("volume_type") or "fake")
-        self.cinder.quotas.require_volume(call.caller.project_id, size)
+        type_ = self._types.named(values.get("volume_type") or "fake")
+        self._quotas.require_volume(call.caller.project_id, size)
         source = values.get("source_volid")
         image_id = values.get("imageRef") or values.get("image_id")
         bootable = bool(image_id) or bool(source and self.found(source)["bootable"])
         if values.get("snapshot_id"):
-            bootable = self.found(self.cinder.snapshots.found(values["snapshot_id"])["volume_id"])["bootable"]
+            bootable = self.found(self.snapshot(values["snapshot_id"])["volume_id"])["bootable"]
         now = precise_timestamp()
         row = {
             "id": new_id(),
@@ -117,6 +122,17 @@ class Volumes:
             raise ApiError(404, f"Volume {id_} could not be found.")
         return row
 
+    def snapshot(self, id_: str) -> JsonObject:
+        """Return a snapshot of a volume.
+
+        Raises:
+            ApiError: 404.
+        """
+        row = self.snapshots.get(id_)
+        if row is None:
+            raise ApiError(404, f"Snapshot {id_} could not be found.")
+        return row
+
     def visible(self, call: Call, id_: str) -> JsonObject:
         """Return a volume of the caller's project."""
         row = self.found(id_)
@@ -172,10 +188,10 @@ class Volumes:
         """Delete an unused volume without snapshots."""
         row = self.visible(call, id_)
         forced = call.request.value("force") == "True"
-        if self.cinder.snapshots.of_volume(id_) and call.request.value("cascade") != "True":
-            self._refuse_delete()
+        if self.snapshots.where("volume_id", id_) and call.request.value("cascade") != "True":
+            raise _undeletable()
         if row["status"] not in DELETABLE and not forced:
-            self._refuse_delete()
+            raise _undeletable()
         self.remove(row)
         return Response(202)
 
@@ -231,7 +247,7 @@ class Volumes:
         if call.version >= (3, 61):
             view["cluster_name"] = None
         if call.version >= (3, 63):
-            view["volume_type_id"] = self.cinder.types.named(row["volume_type"])["id"]
+            view["volume_type_id"] = self._types.named(row["volume_type"])["id"]
         if call.version >= (3, 65):
             view["consumes_quota"] = True
         return view
@@ -265,7 +281,7 @@ class Volumes:
             )
             raise ApiError(400, text)
         if values.get("snapshot_id"):
-            snapshot = self.cinder.snapshots.found(values["snapshot_id"])
+            snapshot = self.snapshot(values["snapshot_id"])
             least = snapshot["volume_size"]
             size = size or least
             if int(size) < least:
@@ -288,10 +304,10 @@ class Volumes:
     def _image_metadata(self, call: Call, image_id: str | None) -> JsonObject | None:
         if not image_id:
             return None
-        image = self.cinder.glance.images.table.get(image_id)
+        image = self._glance.images.table.get(image_id)
         if image is None:
             raise ApiError(400, "Invalid image identifier or unable to access requested image.")
-        self.cinder.glance.images.visible(call, image_id)
+        self._glance.images.visible(call, image_id)
         names = ("checksum", "container_format", "disk_format", "min_disk", "min_ram", "size")
         extra = {key: str(value) for key, value in image.items() if key.startswith("owner_specified")}
         shown = {name: str(image[name]) for name in names}
@@ -302,16 +318,6 @@ class Volumes:
             **extra,
         }
 
-    def _refuse_delete(self) -> None:
-        raise ApiError(
-            400,
-            "Invalid volume: Volume status must be available or error or error_restoring or error_extending"
-            " or"
-            " error_managing and must not be migrating, attached, belong to a group, have snapshots,"
-            " awaiting a"
-            " transfer, or be disassociated from snapshots after volume transfer.",
-        )
-
     def _created(self, id_: str, error: str | None, request_id: str = "") -> None:
         row = self.table.get(id_)
         if row is None or row["status"] != "creating":
@@ -321,8 +327,8 @@ class Volumes:
         if error is None:
             return
         if error != NO_BACKEND.text and not row["image"]:
-            self.cinder.messages.add(row, request_id, DRIVER_FAILED)
-        self.cinder.messages.add(row, request_id, NO_BACKEND)
+            self._messages.add(row, request_id, DRIVER_FAILED)
+        self._messages.add(row, request_id, NO_BACKEND)
 
     def _deleted(self, id_: str, error: str | None) -> None:
         row = self.table.get(id_)
@@ -332,8 +338,8 @@ class Volumes:
             row["status"] = "error_deleting"
             self.touch(row)
             return
-        for snapshot in self.cinder.snapshots.of_volume(id_):
-            self.cinder.snapshots.table.remove(snapshot["id"])
+        for snapshot in self.snapshots.where("volume_id", id_):
+            self.snapshots.remove(snapshot["id"])
         self.table.remove(id_)
 
 
@@ -366,3 +372,14 @@ def _links(call: Call, row: JsonObject) -> list[JsonObject]:
 def _without_admin_fields(view: JsonObject) -> JsonObject:
     """Return a view without the fields that answers to changes leave out."""
     return {key: value for key, value in view.items() if not key.startswith("os-vol-")}
+
+
+def _undeletable() -> ApiError:
+    return ApiError(
+        400,
+        "Invalid volume: Volume status must be available or error or error_restoring or error_extending"
+        " or"
+        " error_managing and must not be migrating, attached, belong to a group, have snapshots,"
+        " awaiting a"
+        " transfer, or be disassociated from snapshots after volume transfer.",
+    )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any, Final
+from typing import Final
 
 from simulated_openstack.designate.changes import Changes
+from simulated_openstack.designate.zones import Zones
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id, precise_timestamp
+from simulated_openstack.service import Call, Service, new_id, precise_timestamp
 from simulated_openstack.state import Table
-
-Designate = Any  # its module imports this module
 
 TYPES: Final = frozenset(
     "A AAAA CNAME MX SRV TXT SPF NS PTR SSHFP SOA CAA CERT NAPTR".split()  # noqa: SIM905
@@ -21,9 +20,9 @@ TYPES: Final = frozenset(
 class RecordSets:
     """All record sets. Name and type are unique in a zone."""
 
-    def __init__(self, designate: Designate) -> None:
+    def __init__(self, designate: Service, zones: Zones) -> None:
         """Add the routes."""
-        self.designate = designate
+        self._zones = zones
         self.table: Table = designate.cloud.state.table("designate.recordset", "zone_id")
         self.changes = Changes(designate.cloud, "recordset", self.table)
         add = designate.router.add
@@ -36,7 +35,7 @@ class RecordSets:
 
     def index(self, call: Call, zone: str) -> Response:
         """List the record sets of a zone."""
-        rows = self.table.where("zone_id", self.designate.zones.found(call, zone)["id"])
+        rows = self.table.where("zone_id", self._zones.found(call, zone)["id"])
         for key in ("name", "type"):
             value = call.request.value(key)
             rows = [row for row in rows if value in (None, row[key])]
@@ -44,7 +43,7 @@ class RecordSets:
 
     def post(self, call: Call, zone: str) -> Response:
         """Request a record set."""
-        owner, body = self.designate.zones.found(call, zone), call.body or {}
+        owner, body = self._zones.found(call, zone), call.body or {}
         row = {
             "id": new_id(),
             "zone_id": zone,
@@ -77,7 +76,7 @@ class RecordSets:
         return Response(202, self.changes.begin(self._found(call, zone, id_), "DELETE"))
 
     def _found(self, call: Call, zone: str, id_: str) -> JsonObject:
-        self.designate.zones.found(call, zone)
+        self._zones.found(call, zone)
         row = self.table.get(id_)
         if row is None or row["zone_id"] != zone:
             raise ApiError(404, "Could not find RecordSet", "recordset_not_found")

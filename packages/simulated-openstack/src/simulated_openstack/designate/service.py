@@ -24,7 +24,7 @@ class Designate(Service):
         super().__init__(cloud, identity)
         self.router.add("GET", "/", self._versions)
         self.zones = Zones(self)
-        self.recordsets = RecordSets(self)
+        self.recordsets = RecordSets(self, self.zones)
 
     def error(self, error: ApiError) -> Response:
         """Return the answer for an error; the fault of an invalid object is in a list."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any, Final
+from typing import Final
 
 from simulated_openstack.designate.changes import Changes
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id, precise_timestamp
+from simulated_openstack.service import Call, Service, new_id, precise_timestamp
 from simulated_openstack.state import Table
-
-Designate = Any  # its module imports this module
 
 NAME: Final = re.compile(r"([A-Za-z0-9_*]([A-Za-z0-9_-]{0,62})?\.)+")
 FIELDS: Final = ("name", "email", "ttl", "description", "type", "masters", "attributes")
@@ -22,7 +20,7 @@ CHANGED: Final = ("email", "ttl", "description", "masters")
 class Zones:
     """All zones. Names are unique."""
 
-    def __init__(self, designate: Designate) -> None:
+    def __init__(self, designate: Service) -> None:
         """Add the routes."""
         self.designate = designate
         self.table: Table = designate.cloud.state.table("designate.zone", "project_id", "name")
@@ -80,8 +78,9 @@ class Zones:
     def delete(self, call: Call, id_: str) -> Response:
         """Request the deletion; record sets end with the zone."""
         row = self.changes.begin(self.found(call, id_), "DELETE")
-        for recordset in self.designate.recordsets.table.where("zone_id", id_):
-            self.designate.recordsets.table.remove(recordset["id"])
+        recordsets = self.designate.cloud.state.table("designate.recordset")
+        for recordset in recordsets.where("zone_id", id_):
+            recordsets.remove(recordset["id"])
         return Response(202, row)
 
     def found(self, call: Call, id_: str) -> JsonObject:

@@ -9,10 +9,8 @@ from typing import Any, Final
 from simulated_openstack.glance import downloads
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id, timestamp
+from simulated_openstack.service import Call, Service, new_id, timestamp
 from simulated_openstack.state import Table
-
-Glance = Any  # its module imports this module
 
 DISK_FORMATS: Final = (
     "ami",
@@ -67,7 +65,7 @@ BASE: Final = frozenset(
 class Images:
     """All images. `_data` is never kept: only its size and its sums."""
 
-    def __init__(self, glance: Glance) -> None:
+    def __init__(self, glance: Service) -> None:
         """Add the routes."""
         self.glance = glance
         self.table: Table = glance.cloud.state.table("glance.image", "owner")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.keystone.family import forbid, listing
-from simulated_openstack.service import Call
+from simulated_openstack.keystone.entities import Domains, Groups, Projects, Roles, Users
+from simulated_openstack.keystone.family import forbid, link, listing
+from simulated_openstack.service import Call, Service
 from simulated_openstack.state import Table
-
-Keystone = Any  # its module imports this module
 
 IMPLIED: Final = {"admin": ("manager",), "manager": ("member",), "member": ("reader",)}
 SYSTEM: Final = "system"
@@ -20,9 +19,23 @@ SYSTEM: Final = "system"
 class Assignments:
     """The roles: each an actor (`users/ID`), a target (`projects/ID`, `domains/ID`, `system`) and a role."""
 
-    def __init__(self, keystone: Keystone) -> None:
+    def __init__(
+        self,
+        keystone: Service,
+        projects: Projects,
+        users: Users,
+        groups: Groups,
+        roles: Roles,
+        domains: Domains,
+    ) -> None:
         """Add the routes."""
         self.keystone = keystone
+        self._projects, self._users, self._groups, self._roles = projects, users, groups, roles
+        self._domains = domains
+        self._projects.on_remove.append(lambda row: self._forget("target", f"projects/{row['id']}"))
+        self._users.on_remove.append(lambda row: self._forget("actor", f"users/{row['id']}"))
+        self._groups.on_remove.append(lambda row: self._forget("actor", f"groups/{row['id']}"))
+        self._roles.on_remove.append(lambda row: self._forget("role_id", row["id"]))
         self.table: Table = keystone.cloud.state.table("keystone.assignment", "actor", "target", "role_id")
         for target in ("projects/{project_id}", "domains/{domain_id}", "system"):
             for actor in ("users/{user_id}", "groups/{group_id}"):
@@ -36,20 +49,21 @@ class Assignments:
                 ):
                     keystone.router.add(method, root + "/{role_id}", handler)
         keystone.router.add("GET", "/v3/role_assignments", self.all)
+        keystone.router.add("GET", "/v3/users/{id_}/projects", self.projects)
 
     def grant(self, actor: str, target: str, role_id: str) -> None:
         """Give a role."""
         row = {"id": f"{actor}|{target}|{role_id}", "actor": actor, "target": target, "role_id": role_id}
         self.table.save(row)
 
-    def forget(self, field: str, value: str) -> None:
+    def _forget(self, field: str, value: str) -> None:
         """Remove all roles of an actor, on a target, or of a kind."""
         for row in self.table.where(field, value):
             self.table.remove(row["id"])
 
     def role_ids(self, user_id: str, target: str) -> list[str]:
         """Return the roles of a user on a target, with those of their groups and those implied."""
-        groups = self.keystone.groups
+        groups = self._groups
         actors = {f"users/{user_id}"}
         actors |= {f"groups/{row['id']}" for row in groups.table if user_id in groups.members(row["id"])}
         rows = [row for actor in actors for row in self.table.where("actor", actor)]
@@ -57,7 +71,7 @@ class Assignments:
 
     def with_implied(self, role_ids: list[str]) -> list[str]:
         """Return roles with the roles that they imply."""
-        roles = self.keystone.roles
+        roles = self._roles
         found = dict.fromkeys(role_ids)
         pending = list(found)
         while pending:
@@ -71,15 +85,20 @@ class Assignments:
 
     def projects_of(self, user_id: str) -> list[JsonObject]:
         """Return the projects in which a user has a role."""
-        projects = self.keystone.projects
+        projects = self._projects
         return [
             projects.view(row) for row in projects.table if self.role_ids(user_id, f"projects/{row['id']}")
         ]
 
+    def projects(self, call: Call, id_: str) -> Response:
+        """List the projects in which a user has a role."""
+        self._users.found(id_)
+        return listing(call, "projects", self.projects_of(id_))
+
     def index(self, call: Call, **names: str) -> Response:
         """List the roles of an actor on a target."""
         actor, target = self._parties(names)
-        roles = self.keystone.roles
+        roles = self._roles
         rows = [row for row in self.table.where("actor", actor) if row["target"] == target]
         return listing(call, "roles", [roles.view(roles.found(row["role_id"])) for row in rows])
 
@@ -88,7 +107,7 @@ class Assignments:
         if not call.caller.is_admin:
             forbid("identity:create_grant")
         actor, target = self._parties(names)
-        self.grant(actor, target, self.keystone.roles.found(role_id)["id"])
+        self.grant(actor, target, self._roles.found(role_id)["id"])
         return Response(204)
 
     def show(self, call: Call, role_id: str, **names: str) -> Response:
@@ -124,7 +143,7 @@ class Assignments:
         actor, _, actor_id = row["actor"].partition("/")
         path = f"/{row['target']}/{row['actor']}/roles/{row['role_id']}"
         return {
-            "links": {"assignment": self.keystone.link(path)},
+            "links": {"assignment": link(self.keystone, path)},
             "scope": {"system": {"all": True}} if target == SYSTEM else {target[:-1]: {"id": target_id}},
             actor[:-1]: {"id": actor_id},
             "role": {"id": row["role_id"]},
@@ -133,16 +152,16 @@ class Assignments:
     def _parties(self, names: dict[str, str]) -> tuple[str, str]:
         """Return actor and target of a path; both must exist."""
         target = SYSTEM
-        for name, family in (("project_id", self.keystone.projects), ("domain_id", self.keystone.domains)):
+        for name, family in (("project_id", self._projects), ("domain_id", self._domains)):
             if name in names:
                 target = f"{family.collection}/{family.found(names[name])['id']}"
         if "user_id" in names:
-            return f"users/{self.keystone.users.found(names['user_id'])['id']}", target
-        return f"groups/{self.keystone.groups.found(names['group_id'])['id']}", target
+            return f"users/{self._users.found(names['user_id'])['id']}", target
+        return f"groups/{self._groups.found(names['group_id'])['id']}", target
 
     def _found(self, role_id: str, names: dict[str, str]) -> JsonObject:
         actor, target = self._parties(names)
-        self.keystone.roles.found(role_id)
+        self._roles.found(role_id)
         row = self.table.get(f"{actor}|{target}|{role_id}")
         if row is None:
             place = target.partition("/")[2] or target

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from simulated_openstack.http import ApiError
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.keystone.family import CONFLICT, Family
-from simulated_openstack.service import new_hex
+from simulated_openstack.service import Service, new_hex
 
 INTERFACES: Final = ("admin", "internal", "public")
 MALFORMED: Final = (
@@ -30,12 +30,6 @@ class Services(Family):
         """Names need not be unique."""
         del first, other
         return False
-
-    def remove(self, row: JsonObject) -> None:
-        """Remove a service with its endpoints."""
-        for endpoint in self.keystone.endpoints.table.where("service_id", row["id"]):
-            self.keystone.endpoints.remove(endpoint)
-        super().remove(row)
 
 
 class Regions(Family):
@@ -63,16 +57,6 @@ class Regions(Family):
         del first, other
         return False
 
-    def remove(self, row: JsonObject) -> None:
-        """Remove a region without endpoints."""
-        if any(endpoint["region_id"] == row["id"] for endpoint in self.keystone.endpoints.table):
-            raise ApiError(
-                403,
-                f"Unable to delete region {row['id']} because it or its child regions have associated"
-                " endpoints.",
-            )
-        super().remove(row)
-
 
 class Endpoints(Family):
     """Endpoints of services."""
@@ -84,14 +68,21 @@ class Endpoints(Family):
     filters: ClassVar[tuple[str, ...]] = ("service_id", "interface", "region_id")
     defaults: ClassVar[JsonObject] = {"region_id": None, "enabled": True}
 
+    def __init__(self, keystone: Service, services: Services, regions: Regions) -> None:
+        """Add the routes."""
+        self._services, self._regions = services, regions
+        super().__init__(keystone)
+        self._services.on_remove.append(self._remove_of)
+        self._regions.on_remove.append(self._require_unused)
+
     def create(self, values: JsonObject) -> JsonObject:
         """Keep a new endpoint; an unknown region is created with it."""
         self._check_references(values)
         region = values.pop("region", None) or values.get("region_id")
-        if region and self.keystone.regions.table.get(region) is None:
+        if region and self._regions.table.get(region) is None:
             if "region_id" in values:
                 raise ApiError(400, f"Expecting to find endpoint region_id in region table. {MALFORMED}")
-            self.keystone.regions.create({"id": region})
+            self._regions.create({"id": region})
         return super().create({**values, "region_id": region})
 
     def change(self, row: JsonObject, values: JsonObject) -> JsonObject:
@@ -110,6 +101,18 @@ class Endpoints(Family):
         """Return an endpoint with both names of its region."""
         return {**super().view(row), "region": row["region_id"]}
 
+    def _remove_of(self, service: JsonObject) -> None:
+        for endpoint in self.table.where("service_id", service["id"]):
+            self.remove(endpoint)
+
+    def _require_unused(self, region: JsonObject) -> None:
+        if any(endpoint["region_id"] == region["id"] for endpoint in self.table):
+            raise ApiError(
+                403,
+                f"Unable to delete region {region['id']} because it or its child regions have associated"
+                " endpoints.",
+            )
+
     def _check_references(self, values: JsonObject) -> None:
         interface = values.get("interface", "public")
         if interface not in INTERFACES:
@@ -119,5 +122,5 @@ class Endpoints(Family):
                 " of"
                 f" {list(INTERFACES)}",
             )
-        if "service_id" in values and self.keystone.services.table.get(values["service_id"]) is None:
+        if "service_id" in values and self._services.table.get(values["service_id"]) is None:
             raise ApiError(400, f"Expecting to find endpoint service_id in service table. {MALFORMED}")

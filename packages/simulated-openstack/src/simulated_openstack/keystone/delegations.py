@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any, Final
+from typing import Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonMapping, JsonObject
-from simulated_openstack.keystone.family import CONFLICT, forbid, listing
-from simulated_openstack.service import Call, new_hex
+from simulated_openstack.keystone.entities import Roles, Users
+from simulated_openstack.keystone.family import CONFLICT, forbid, link, listing
+from simulated_openstack.service import Call, Service, new_hex
 from simulated_openstack.state import Table
-
-Keystone = Any  # its module imports this module
 
 TRUST_FIELDS: Final = (
     "trustor_user_id",
@@ -33,9 +32,11 @@ class Delegations:
     secret.
     """
 
-    def __init__(self, keystone: Keystone) -> None:
+    def __init__(self, keystone: Service, users: Users, roles: Roles) -> None:
         """Add the routes."""
         self.keystone = keystone
+        self._users, self._roles = users, roles
+        self._users.on_remove.append(self._forget_user)
         self.trusts: Table = keystone.cloud.state.table("keystone.trust")
         self.credentials: Table = keystone.cloud.state.table("keystone.application_credential", "user_id")
         add = keystone.router.add
@@ -55,7 +56,7 @@ class Delegations:
         if given.get("trustor_user_id") != call.caller.user_id:
             forbid("identity:create_trust")
         self._require_redelegation(call)
-        self.keystone.users.found(given.get("trustee_user_id", ""))
+        self._users.found(given.get("trustee_user_id", ""))
         role_ids = self._roles_of(call, given.pop("roles", None) or [])
         if not role_ids:
             forbid("At least one role should be specified")
@@ -150,8 +151,9 @@ class Delegations:
         self.credentials.remove(self._found_credential(id_)["id"])
         return Response(204)
 
-    def forget_user(self, user_id: str) -> None:
+    def _forget_user(self, user: JsonObject) -> None:
         """Remove the delegations of a user."""
+        user_id = user["id"]
         for row in self.credentials.where("user_id", user_id):
             self.credentials.remove(row["id"])
         for row in self.trusts:
@@ -163,8 +165,8 @@ class Delegations:
         own = self._caller_roles(call)
         ids = []
         for role in roles:
-            row = self.keystone.roles.table.get(role["id"]) if "id" in role else None
-            row = row or self.keystone.roles.named(role.get("name", ""))
+            row = self._roles.table.get(role["id"]) if "id" in role else None
+            row = row or self._roles.named(role.get("name", ""))
             if row is None or row["id"] not in own:
                 missing = role.get("name") if row is None else row["id"]
                 raise ApiError(404, f"Could not find role: {missing or role.get('id')}.")
@@ -172,10 +174,10 @@ class Delegations:
         return ids
 
     def _caller_roles(self, call: Call) -> list[str]:
-        return [row["id"] for row in self.keystone.roles.table if row["name"] in call.caller.roles]
+        return [row["id"] for row in self._roles.table if row["name"] in call.caller.roles]
 
     def _role_views(self, row: JsonObject) -> list[JsonObject]:
-        roles = self.keystone.roles
+        roles = self._roles
         return [roles.view(role) for id_ in row["role_ids"] if (role := roles.table.get(id_)) is not None]
 
     def _trust(self, row: JsonObject) -> JsonObject:
@@ -184,16 +186,16 @@ class Delegations:
             "roles": self._role_views(row),
             **body,
             "roles_links": {
-                "self": self.keystone.link(f"/{row['id']}/roles"),
+                "self": link(self.keystone, f"/{row['id']}/roles"),
                 "next": None,
                 "previous": None,
             },
-            "links": {"self": self.keystone.link(f"/OS-TRUST/trusts/{row['id']}")},
+            "links": {"self": link(self.keystone, f"/OS-TRUST/trusts/{row['id']}")},
         }
 
     def _credential(self, row: JsonObject) -> JsonObject:
         body = {key: value for key, value in row.items() if key not in {"role_ids", "secret"}}
-        links = {"self": self.keystone.link(f"/application_credentials/{row['id']}")}
+        links = {"self": link(self.keystone, f"/application_credentials/{row['id']}")}
         roles = self._role_views(row)
         for role in roles:
             role.pop("links")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.keystone.family import CONFLICT, Family, listing
-from simulated_openstack.service import Call
+from simulated_openstack.service import Call, Service
 from simulated_openstack.state import Table
-
-Keystone = Any  # its module imports this module
 
 DEFAULT_DOMAIN = "default"
 PASSWORDS = frozenset({"password", "shared_password"})  # of a user: `contents.SHARED_PASSWORDS`
@@ -44,14 +42,24 @@ class Domains(Family):
         """Remove a disabled domain with all that it contains."""
         if row["enabled"]:
             raise ApiError(403, "Cannot delete a domain that is enabled, please disable it first.")
-        for family in (self.keystone.projects, self.keystone.users, self.keystone.groups):
-            for item in family.table:
-                if item["domain_id"] == row["id"]:
-                    family.remove(item)
         super().remove(row)
 
 
-class Projects(Family):
+class OfDomain(Family):
+    """Objects that end with their domain."""
+
+    def __init__(self, keystone: Service, domains: Domains) -> None:
+        """Add the routes."""
+        super().__init__(keystone)
+        domains.on_remove.append(self._remove_of)
+
+    def _remove_of(self, domain: JsonObject) -> None:
+        for item in self.table:
+            if item["domain_id"] == domain["id"]:
+                self.remove(item)
+
+
+class Projects(OfDomain):
     """Projects."""
 
     singular = "project"
@@ -66,12 +74,17 @@ class Projects(Family):
         "options": {},
     }
 
+    def __init__(self, keystone: Service, domains: Domains) -> None:
+        """Add the routes."""
+        super().__init__(keystone, domains)
+        self._domains = domains
+
     def create(self, values: JsonObject) -> JsonObject:
         """Keep a new project below its parent, by default its domain."""
         if values.get("domain_id") is None:
             values.pop("domain_id", None)
         parent = values.get("parent_id") or values.get("domain_id") or DEFAULT_DOMAIN
-        if self.table.get(parent) is None and self.keystone.domains.table.get(parent) is None:
+        if self.table.get(parent) is None and self._domains.table.get(parent) is None:
             raise ApiError(404, f"Could not find project: {parent}.")
         return super().create({**values, "parent_id": parent})
 
@@ -93,13 +106,8 @@ class Projects(Family):
         """The project of the token may be read."""
         return bool(call.caller.project_id == row["id"])
 
-    def remove(self, row: JsonObject) -> None:
-        """Remove a project with its assignments."""
-        self.keystone.assignments.forget("target", f"projects/{row['id']}")
-        super().remove(row)
 
-
-class Users(Family):
+class Users(OfDomain):
     """Users. A password is kept as it is: it protects nothing."""
 
     singular = "user"
@@ -110,12 +118,6 @@ class Users(Family):
         "password_expires_at": None,
         "options": {},
     }
-
-    def __init__(self, keystone: Keystone) -> None:
-        """Add the routes."""
-        super().__init__(keystone)
-        self.keystone.router.add("GET", "/v3/users/{id_}/groups", self.groups)
-        self.keystone.router.add("GET", "/v3/users/{id_}/projects", self.projects)
 
     def create(self, values: JsonObject) -> JsonObject:
         """Keep a new user."""
@@ -137,46 +139,26 @@ class Users(Family):
         """Users may read themselves."""
         return bool(call.caller.user_id == row["id"])
 
-    def remove(self, row: JsonObject) -> None:
-        """Remove a user with their assignments, memberships, trusts and credentials."""
-        self.keystone.assignments.forget("actor", f"users/{row['id']}")
-        self.keystone.groups.forget_user(row["id"])
-        self.keystone.delegations.forget_user(row["id"])
-        super().remove(row)
 
-    def groups(self, call: Call, id_: str) -> Response:
-        """List the groups of a user."""
-        self.found(id_)
-        groups = self.keystone.groups
-        rows = [
-            {**groups.view(row), "membership_expires_at": None}
-            for row in groups.table
-            if id_ in groups.members(row["id"])
-        ]
-        return listing(call, "groups", rows)
-
-    def projects(self, call: Call, id_: str) -> Response:
-        """List the projects in which a user has a role."""
-        self.found(id_)
-        return listing(call, "projects", self.keystone.assignments.projects_of(id_))
-
-
-class Groups(Family):
+class Groups(OfDomain):
     """Groups and their members."""
 
     singular = "group"
     collection = "groups"
     defaults: ClassVar[JsonObject] = {"domain_id": DEFAULT_DOMAIN, "description": ""}
 
-    def __init__(self, keystone: Keystone) -> None:
+    def __init__(self, keystone: Service, domains: Domains, users: Users) -> None:
         """Add the routes."""
-        super().__init__(keystone)
-        self._members: Table = self.keystone.cloud.state.table("keystone.membership")
+        super().__init__(keystone, domains)
+        self._users = users
+        users.on_remove.append(self._forget_user)
+        self._members: Table = keystone.cloud.state.table("keystone.membership")
         member = "/v3/groups/{id_}/users/{user_id}"
-        self.keystone.router.add("GET", "/v3/groups/{id_}/users", self.users)
-        self.keystone.router.add("PUT", member, self.add_user)
-        self.keystone.router.add("HEAD", member, self.has_user)
-        self.keystone.router.add("DELETE", member, self.remove_user)
+        keystone.router.add("GET", "/v3/users/{id_}/groups", self.of_user)
+        keystone.router.add("GET", "/v3/groups/{id_}/users", self.users)
+        keystone.router.add("PUT", member, self.add_user)
+        keystone.router.add("HEAD", member, self.has_user)
+        keystone.router.add("DELETE", member, self.remove_user)
 
     def create(self, values: JsonObject) -> JsonObject:
         """Keep a new group."""
@@ -189,17 +171,23 @@ class Groups(Family):
         row = self._members.get(group_id)
         return list(row["users"]) if row else []
 
+    def of_user(self, call: Call, id_: str) -> Response:
+        """List the groups of a user."""
+        self._users.found(id_)
+        rows = [row for row in self.table if id_ in self.members(row["id"])]
+        return listing(call, "groups", [{**self.view(row), "membership_expires_at": None} for row in rows])
+
     def users(self, call: Call, id_: str) -> Response:
         """List the users of a group."""
         self.found(id_)
-        users = self.keystone.users
-        return listing(call, "users", [users.view(users.found(user)) for user in self.members(id_)])
+        users = [self._users.found(user) for user in self.members(id_)]
+        return listing(call, "users", map(self._users.view, users))
 
     def add_user(self, call: Call, id_: str, user_id: str) -> Response:
         """Add a user."""
         self.require(call, "add_user_to")
         self.found(id_)
-        self.keystone.users.found(user_id)
+        self._users.found(user_id)
         self._members.save({"id": id_, "users": sorted({*self.members(id_), user_id})})
         return Response(204)
 
@@ -213,20 +201,20 @@ class Groups(Family):
         """Remove a user from a group."""
         self.require(call, "remove_user_from")
         self.found(id_)
-        self.keystone.users.found(user_id)
+        self._users.found(user_id)
         self._require_member(id_, user_id)
         self._members.save({"id": id_, "users": [user for user in self.members(id_) if user != user_id]})
         return Response(204)
 
-    def forget_user(self, user_id: str) -> None:
+    def _forget_user(self, user: JsonObject) -> None:
         """Remove a user from all groups."""
+        user_id = user["id"]
         for row in self._members:
             if user_id in row["users"]:
                 self._members.save({"id": row["id"], "users": [u for u in row["users"] if u != user_id]})
 
     def remove(self, row: JsonObject) -> None:
-        """Remove a group with its assignments and members."""
-        self.keystone.assignments.forget("actor", f"groups/{row['id']}")
+        """Remove a group with its members."""
         self._members.remove(row["id"])
         super().remove(row)
 
@@ -242,8 +230,3 @@ class Roles(Family):
     collection = "roles"
     filters: ClassVar[tuple[str, ...]] = ("name", "domain_id")
     defaults: ClassVar[JsonObject] = {"domain_id": None, "description": None, "options": {}}
-
-    def remove(self, row: JsonObject) -> None:
-        """Remove a role with its assignments."""
-        self.keystone.assignments.forget("role_id", row["id"])
-        super().remove(row)

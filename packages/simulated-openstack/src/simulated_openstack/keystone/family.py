@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, ClassVar, Final
+from collections.abc import Callable, Iterable
+from typing import ClassVar, Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_hex
+from simulated_openstack.service import Call, Service, new_hex
 from simulated_openstack.state import Table
 
-Keystone = Any  # its module imports this module
-
 CONFLICT: Final = "Conflict occurred attempting to store"
+
+
+def link(keystone: Service, path: str) -> str:
+    """Return the URL of a path of the API."""
+    return f"{keystone.base}/v3{path}"
 
 
 class Family:
@@ -26,10 +29,12 @@ class Family:
     defaults: ClassVar[JsonObject] = {}
     admin_reads: ClassVar[bool] = True  # whether only an admin may read them
 
-    def __init__(self, keystone: Keystone) -> None:
+    def __init__(self, keystone: Service) -> None:
         """Add the routes."""
         self.keystone = keystone
         self.table: Table = keystone.cloud.state.table(f"keystone.{self.singular}", *self.indexes)
+        # Called with an object before it is removed: they remove what belongs to it, or refuse.
+        self.on_remove: list[Callable[[JsonObject], None]] = []
         root, one = f"/v3/{self.collection}", f"/v3/{self.collection}/{{id_}}"
         add = keystone.router.add
         add("GET", root, self.index)
@@ -87,7 +92,9 @@ class Family:
         return self.table.save(row)
 
     def remove(self, row: JsonObject) -> None:
-        """Remove an object."""
+        """Remove an object, after all that belongs to it."""
+        for act in self.on_remove:
+            act(row)
         self.table.remove(row["id"])
 
     def check(self, row: JsonObject, *, new: bool) -> None:
@@ -107,7 +114,7 @@ class Family:
 
     def view(self, row: JsonObject) -> JsonObject:
         """Return an object as the API shows it."""
-        return {**row, "links": {"self": self.keystone.link(f"/{self.collection}/{row['id']}")}}
+        return {**row, "links": {"self": link(self.keystone, f"/{self.collection}/{row['id']}")}}
 
     def changed_view(self, row: JsonObject, _before: JsonObject) -> JsonObject:
         """Return a changed object as the API shows it."""

@@ -11,6 +11,7 @@ from simulated_openstack.keystone.assignments import Assignments
 from simulated_openstack.keystone.catalog import Endpoints, Regions, Services
 from simulated_openstack.keystone.delegations import Delegations
 from simulated_openstack.keystone.entities import Domains, Groups, Projects, Roles, Users
+from simulated_openstack.keystone.family import link
 from simulated_openstack.keystone.tokens import Tokens
 from simulated_openstack.service import LABEL, NOBODY, Call, Caller, Service
 
@@ -28,20 +29,26 @@ class Keystone(Service):
         self.router.add("GET", "/", self._versions)
         self.router.add("GET", "/v3", self._version)
         self.domains = Domains(self)
-        self.projects = Projects(self)
+        self.projects = Projects(self, self.domains)
         self.roles = Roles(self)
-        self.users = Users(self)
-        self.groups = Groups(self)
-        self.assignments = Assignments(self)
+        self.users = Users(self, self.domains)
+        self.groups = Groups(self, self.domains, self.users)
+        self.assignments = Assignments(self, self.projects, self.users, self.groups, self.roles, self.domains)
         self.services = Services(self)
         self.regions = Regions(self)
-        self.endpoints = Endpoints(self)
-        self.delegations = Delegations(self)
-        self.tokens = Tokens(self)
-
-    def link(self, path: str) -> str:
-        """Return the URL of a path of the API."""
-        return f"{self.base}/v3{path}"
+        self.endpoints = Endpoints(self, self.services, self.regions)
+        self.delegations = Delegations(self, self.users, self.roles)
+        self.tokens = Tokens(
+            self,
+            self.roles,
+            self.assignments,
+            self.services,
+            self.endpoints,
+            self.delegations,
+            self.users,
+            self.projects,
+            self.domains,
+        )
 
     def caller_of(self, token: str) -> Caller | None:
         """Return the caller of a token, None if the token is not valid."""
@@ -55,7 +62,7 @@ class Keystone(Service):
 
     def _versions(self, call: Call) -> Response:
         del call
-        return Response(300, {"versions": {"values": [self._document()]}}, {"Location": self.link("/")})
+        return Response(300, {"versions": {"values": [self._document()]}}, {"Location": link(self, "/")})
 
     def _version(self, call: Call) -> Response:
         del call
@@ -67,7 +74,7 @@ class Keystone(Service):
             "id": "v3.14",
             "status": "stable",
             "updated": "2020-04-07T00:00:00Z",
-            "links": [{"rel": "self", "href": self.link("/")}],
+            "links": [{"rel": "self", "href": link(self, "/")}],
             "media-types": [media],
             "description": LABEL,
         }

@@ -12,11 +12,13 @@ from typing import Any, Final
 
 from simulated_openstack.http import ApiError, Request, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.keystone.entities import PASSWORDS
-from simulated_openstack.service import UNAUTHENTICATED, Call, Caller
+from simulated_openstack.keystone.assignments import Assignments
+from simulated_openstack.keystone.catalog import Endpoints, Services
+from simulated_openstack.keystone.delegations import Delegations
+from simulated_openstack.keystone.entities import PASSWORDS, Domains, Projects, Roles, Users
+from simulated_openstack.keystone.family import link
+from simulated_openstack.service import UNAUTHENTICATED, Call, Caller, Service
 from simulated_openstack.state import Table
-
-Keystone = Any  # its module imports this module
 
 LIFETIME_SECONDS: Final = 86_400.0
 ROLE_FIELDS: Final = (
@@ -32,9 +34,27 @@ MAX_TOKENS: Final = 10_000  # kept; more remove the expired tokens
 class Tokens:
     """All tokens."""
 
-    def __init__(self, keystone: Keystone) -> None:
+    def __init__(
+        self,
+        keystone: Service,
+        roles: Roles,
+        assignments: Assignments,
+        services: Services,
+        endpoints: Endpoints,
+        delegations: Delegations,
+        users: Users,
+        projects: Projects,
+        domains: Domains,
+    ) -> None:
         """Add the routes."""
         self.keystone = keystone
+        self._roles, self._assignments, self._services, self._endpoints = (
+            roles,
+            assignments,
+            services,
+            endpoints,
+        )
+        self._delegations, self._users, self._projects, self._domains = delegations, users, projects, domains
         self.table: Table = keystone.cloud.state.table("keystone.token")
         self.lifetime_seconds = LIFETIME_SECONDS
         add = keystone.router.add
@@ -54,7 +74,7 @@ class Tokens:
         role_ids = self._role_ids(row)
         if row["scope"] and not role_ids:
             return None
-        roles = self.keystone.roles.table
+        roles = self._roles.table
         names = frozenset(role["name"] for id_ in role_ids if (role := roles.get(id_)) is not None)
         kind, _, id_ = row["scope"].partition("/")
         return Caller(
@@ -94,13 +114,13 @@ class Tokens:
 
     def own_catalog(self, call: Call) -> Response:
         """Show the catalog."""
-        links = {"self": self.keystone.link("/auth/catalog")}
+        links = {"self": link(self.keystone, "/auth/catalog")}
         return Response(200, {"catalog": self.catalog(call.caller.project_id), "links": links})
 
     def own_projects(self, call: Call) -> Response:
         """List the caller's projects."""
-        rows = self.keystone.assignments.projects_of(call.caller.user_id)
-        links = {"self": self.keystone.link("/auth/projects"), "next": None, "previous": None}
+        rows = self._assignments.projects_of(call.caller.user_id)
+        links = {"self": link(self.keystone, "/auth/projects"), "next": None, "previous": None}
         return Response(200, {"projects": rows, "links": links})
 
     def ec2(self, call: Call) -> Response:
@@ -111,7 +131,7 @@ class Tokens:
     def catalog(self, project_id: str) -> list[JsonObject]:
         """Return the enabled services with their endpoints."""
         entries = []
-        for service in self.keystone.services.table:
+        for service in self._services.table:
             if not service["enabled"]:
                 continue
             endpoints = [
@@ -124,7 +144,7 @@ class Tokens:
                     .replace("%(project_id)s", project_id)
                     .replace("$(project_id)s", project_id),
                 }
-                for row in self.keystone.endpoints.table.where("service_id", service["id"])
+                for row in self._endpoints.table.where("service_id", service["id"])
                 if row["enabled"]
             ]
             name = service.get("name", "")
@@ -161,7 +181,7 @@ class Tokens:
 
     def _with_credential(self, row: JsonObject, given: JsonObject) -> JsonObject:
         """Return the row of a token of an application credential."""
-        credentials = self.keystone.delegations.credentials
+        credentials = self._delegations.credentials
         found = credentials.get(given["id"]) if given.get("id") else None
         user = self._user(given.get("user") or {})
         if found is None and user is not None:
@@ -177,13 +197,13 @@ class Tokens:
         if row["credential_id"]:
             return
         if not isinstance(scope, dict):
-            user = self.keystone.users.table.get(row["user_id"]) or {}
+            user = self._users.table.get(row["user_id"]) or {}
             project = user.get("default_project_id")
-            if scope != "unscoped" and project and self.keystone.projects.table.get(project):
+            if scope != "unscoped" and project and self._projects.table.get(project):
                 row["scope"] = f"projects/{project}"
             return
         if "OS-TRUST:trust" in scope:
-            trust = self.keystone.delegations.trusts.get(scope["OS-TRUST:trust"].get("id", ""))
+            trust = self._delegations.trusts.get(scope["OS-TRUST:trust"].get("id", ""))
             if trust is None or trust["trustee_user_id"] != row["user_id"]:
                 raise ApiError(401, UNAUTHENTICATED)
             row |= {"scope": f"projects/{trust['project_id']}", "trust_id": trust["id"]}
@@ -193,9 +213,9 @@ class Tokens:
         elif "system" in scope:
             row["scope"] = "system"
         elif "project" in scope:
-            row["scope"] = f"projects/{self._named(self.keystone.projects, scope['project'])}"
+            row["scope"] = f"projects/{self._named(self._projects, scope['project'])}"
         elif "domain" in scope:
-            row["scope"] = f"domains/{self._named(self.keystone.domains, scope['domain'])}"
+            row["scope"] = f"domains/{self._named(self._domains, scope['domain'])}"
 
     def _named(self, family: Any, given: JsonObject) -> str:
         """Return the id of a project or domain given by id or name."""
@@ -214,11 +234,11 @@ class Tokens:
             return None
         if given.get("id"):
             return str(given["id"])
-        row = self.keystone.domains.named(given.get("name", ""))
+        row = self._domains.named(given.get("name", ""))
         return row["id"] if row else ""
 
     def _user(self, given: JsonObject) -> JsonObject | None:
-        table: Table = self.keystone.users.table
+        table: Table = self._users.table
         if given.get("id"):
             return table.get(given["id"])
         domain = self._domain(given.get("domain"))
@@ -227,30 +247,30 @@ class Tokens:
 
     def _is_usable(self, row: JsonObject) -> bool:
         """Whether user, project, domain and delegation of a token exist and are enabled."""
-        user = self.keystone.users.table.get(row["user_id"])
+        user = self._users.table.get(row["user_id"])
         if user is None or not user["enabled"]:
             return False
         kind, _, id_ = row["scope"].partition("/")
         if kind in {"projects", "domains"}:
-            family = self.keystone.projects if kind == "projects" else self.keystone.domains
+            family = self._projects if kind == "projects" else self._domains
             target = family.table.get(id_)
             if target is None or not target["enabled"]:
                 return False
-        if row["trust_id"] and self.keystone.delegations.trusts.get(row["trust_id"]) is None:
+        if row["trust_id"] and self._delegations.trusts.get(row["trust_id"]) is None:
             return False
-        credentials = self.keystone.delegations.credentials
+        credentials = self._delegations.credentials
         return not row["credential_id"] or credentials.get(row["credential_id"]) is not None
 
     def _is_restricted(self, row: JsonObject) -> bool:
         """Whether a token may not delegate: its application credential is restricted."""
-        credential = self.keystone.delegations.credentials.get(row["credential_id"])
+        credential = self._delegations.credentials.get(row["credential_id"])
         return credential is not None and not credential["unrestricted"]
 
     def _role_ids(self, row: JsonObject) -> list[str]:
         """Return the roles of a token: those of its user, limited to those delegated."""
         if not row["scope"]:
             return []
-        delegations = self.keystone.delegations
+        delegations = self._delegations
         delegated = None
         user_id = row["user_id"]
         if row["trust_id"]:
@@ -258,18 +278,18 @@ class Tokens:
             user_id = delegated["trustor_user_id"] if delegated else user_id
         elif row["credential_id"]:
             delegated = delegations.credentials.get(row["credential_id"])
-        own: list[str] = self.keystone.assignments.role_ids(user_id, row["scope"])
+        own: list[str] = self._assignments.role_ids(user_id, row["scope"])
         if delegated is None:
             return own
         if not set(delegated["role_ids"]) <= set(own):
             return []
-        limited: list[str] = self.keystone.assignments.with_implied(delegated["role_ids"])
+        limited: list[str] = self._assignments.with_implied(delegated["role_ids"])
         return limited
 
     def _view(self, row: JsonObject) -> JsonObject:
-        users, domains = self.keystone.users.table, self.keystone.domains
+        users, domains = self._users.table, self._domains
         user = users.get(row["user_id"]) or {}
-        roles = self.keystone.roles.table
+        roles = self._roles.table
         view: JsonObject = {
             "methods": row["methods"],
             "user": {
@@ -284,7 +304,7 @@ class Tokens:
         }
         kind, _, target_id = row["scope"].partition("/")
         if kind == "projects":
-            project = self.keystone.projects.found(target_id)
+            project = self._projects.found(target_id)
             domain = domains.reference(project["domain_id"])
             view["project"] = {"domain": domain, "id": project["id"], "name": project["name"]}
             if not row["trust_id"]:
@@ -294,7 +314,7 @@ class Tokens:
         elif kind:
             view["system"] = {"all": True}
         if row["trust_id"]:
-            trust = self.keystone.delegations.trusts.get(row["trust_id"]) or {}
+            trust = self._delegations.trusts.get(row["trust_id"]) or {}
             view["OS-TRUST:trust"] = {
                 "id": row["trust_id"],
                 "trustor_user": {"id": trust["trustor_user_id"]},
@@ -302,7 +322,7 @@ class Tokens:
                 "impersonation": trust["impersonation"],
             }
         if row["credential_id"]:
-            credential = self.keystone.delegations.credentials.get(row["credential_id"]) or {}
+            credential = self._delegations.credentials.get(row["credential_id"]) or {}
             view["application_credential"] = {
                 "id": credential["id"],
                 "name": credential["name"],

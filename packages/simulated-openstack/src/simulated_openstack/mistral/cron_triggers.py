@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id, precise_timestamp
+from simulated_openstack.mistral.workflows import Workflows
+from simulated_openstack.service import Call, Service, new_id, precise_timestamp
 from simulated_openstack.state import Table
-
-Mistral = Any  # its module imports this module
 
 
 class CronTriggers:
     """All cron triggers. Names are unique in a project."""
 
-    def __init__(self, mistral: Mistral) -> None:
+    def __init__(self, mistral: Service, workflows: Workflows) -> None:
         """Add the routes."""
-        self.mistral = mistral
+        self._workflows = workflows
         self.table: Table = mistral.cloud.state.table("mistral.cron_trigger", "project_id")
         add = mistral.router.add
         add("POST", "/v2/cron_triggers", self.post)
@@ -32,7 +29,7 @@ class CronTriggers:
         if self._find(project_id, str(body.get("name"))) is not None:
             raise ApiError(409, f"Duplicate entry for CronTrigger: ['name']: {body.get('name')}")
         identifier = body.get("workflow_id") or body.get("workflow_name")
-        workflow = self.mistral.workflows.found(project_id, str(identifier))
+        workflow = self._workflows.found(project_id, str(identifier))
         row = {
             "id": new_id(),
             "name": body.get("name"),

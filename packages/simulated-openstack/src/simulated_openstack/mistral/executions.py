@@ -10,10 +10,9 @@ import yaml
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id, precise_timestamp
+from simulated_openstack.mistral.workflows import Workflows
+from simulated_openstack.service import Call, Service, new_id, precise_timestamp
 from simulated_openstack.state import Table
-
-Mistral = Any  # its module imports this module
 
 ENDED: Final = "mistral.execution"
 INPUT: Final = re.compile(r"<% *\$\.(\w+) *%>")  # the only expression that is evaluated
@@ -22,8 +21,9 @@ INPUT: Final = re.compile(r"<% *\$\.(\w+) *%>")  # the only expression that is e
 class Executions:
     """All executions. The fault `execution` lets those of a workflow fail."""
 
-    def __init__(self, mistral: Mistral) -> None:
+    def __init__(self, mistral: Service, workflows: Workflows) -> None:
         """Add the routes."""
+        self._workflows = workflows
         self.mistral = mistral
         self.table: Table = mistral.cloud.state.table("mistral.execution")
         mistral.cloud.schedule.register(ENDED, self._ended)
@@ -40,7 +40,7 @@ class Executions:
             return Response(201, known)
         project_id = call.caller.project_id
         identifier = body.get("workflow_id") or body.get("workflow_name")
-        workflow = self.mistral.workflows.found(project_id, str(identifier))
+        workflow = self._workflows.found(project_id, str(identifier))
         given = _object(body.get("input"))
         unknown = sorted(given.keys() - set(workflow["input"].split(", ")))
         if unknown:
@@ -83,7 +83,7 @@ class Executions:
         if error:
             row |= {"state": "ERROR", "state_info": error}
         else:
-            workflow = self.mistral.workflows.find(row["project_id"], row["workflow_id"]) or {}
+            workflow = self._workflows.find(row["project_id"], row["workflow_id"]) or {}
             output = _output(workflow.get("definition") or "", row["workflow_name"], json.loads(row["input"]))
             row |= {"state": "SUCCESS", "output": json.dumps(output)}
         self.table.save(row | {"updated_at": precise_timestamp()})

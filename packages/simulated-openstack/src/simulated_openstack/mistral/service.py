@@ -23,8 +23,8 @@ class Mistral(Service):
         super().__init__(cloud, identity)
         self.router.add("GET", "/", self._versions)
         self.workflows = Workflows(self)
-        self.executions = Executions(self)
-        self.cron_triggers = CronTriggers(self)
+        self.executions = Executions(self, self.workflows)
+        self.cron_triggers = CronTriggers(self, self.workflows)
 
     def error(self, error: ApiError) -> Response:
         """Return the answer for an error, in the form of WSME."""

@@ -8,16 +8,14 @@ import yaml
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id, precise_timestamp
+from simulated_openstack.service import Call, Service, new_id, precise_timestamp
 from simulated_openstack.state import Table
-
-Mistral = Any  # its module imports this module
 
 
 class Workflows:
     """All workflows. Names are unique in a project."""
 
-    def __init__(self, mistral: Mistral) -> None:
+    def __init__(self, mistral: Service) -> None:
         """Add the routes."""
         self.table: Table = mistral.cloud.state.table("mistral.workflow", "project_id")
         add = mistral.router.add

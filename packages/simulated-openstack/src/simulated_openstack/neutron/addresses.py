@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from simulated_openstack.http import ApiError
 from simulated_openstack.json_types import JsonMapping, JsonObject
+from simulated_openstack.neutron.family import Family
 from simulated_openstack.neutron.fields import bad_request
-
-Neutron = Any  # its module imports this module
 
 
 class Addresses:
     """The used addresses of all subnets, by subnet, with their ports."""
 
-    def __init__(self, neutron: Neutron) -> None:
+    def __init__(self, subnets: Family) -> None:
         """Start with free addresses only."""
-        self._neutron = neutron
+        self._subnets = subnets
         self._used: dict[str, dict[str, str]] = {}
         self._next: dict[str, int] = {}  # by subnet: number of the address to try first
 
@@ -47,7 +45,7 @@ class Addresses:
 
         `kept` are its present addresses, which it may keep.
         """
-        subnets = self._neutron.subnets.table.where("network_id", network["id"])
+        subnets = self._subnets.table.where("network_id", network["id"])
         own = {(fixed["subnet_id"], fixed["ip_address"]) for fixed in kept}
         if requested is None:
             return self._automatic(network, subnets, mac)
@@ -88,7 +86,7 @@ class Addresses:
         """Return a requested address."""
         subnet_id, address = item.get("subnet_id"), item.get("ip_address")
         if subnet_id:
-            subnet = self._neutron.subnets.found(subnet_id)
+            subnet = self._subnets.found(subnet_id)
             if subnet["network_id"] != network["id"]:
                 raise ApiError(
                     400,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, ClassVar, Final
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
@@ -16,11 +17,10 @@ from simulated_openstack.neutron.fields import (
     only_fields,
     page,
 )
+from simulated_openstack.neutron.quotas import Quotas
 from simulated_openstack.neutron.tags import Tags
-from simulated_openstack.service import Call, new_id, project_of, timestamp
+from simulated_openstack.service import Call, Service, new_id, project_of, timestamp
 from simulated_openstack.state import Table
-
-Neutron = Any  # its module imports this module
 
 FOREIGN_PROJECT: Final = (
     "Specifying 'project_id' other than the authenticated project in request is not allowed for the current "
@@ -29,6 +29,14 @@ FOREIGN_PROJECT: Final = (
 STANDARD: Final = ("id", "created_at", "updated_at", "revision_number", "status")
 LIST_WORDS: Final = ("fields", "limit", "marker", "page_reverse", "sort_key", "sort_dir")
 TAG_FILTERS: Final = ("tags", "tags-any", "not-tags", "not-tags-any")
+
+
+@dataclasses.dataclass
+class Families:
+    """All families of the service by `singular`, and the quotas of their objects."""
+
+    quotas: Quotas
+    by_kind: dict[str, Family] = dataclasses.field(default_factory=dict)
 
 
 class Family:
@@ -48,10 +56,13 @@ class Family:
     extra_filters: ClassVar[tuple[str, ...]] = ()
     admin_fields: ClassVar[frozenset[str]] = frozenset()  # shown to administrators only
 
-    def __init__(self, neutron: Neutron) -> None:
+    def __init__(self, neutron: Service, families: Families) -> None:
         """Add the routes."""
-        self.neutron = neutron
+        self.neutron, self.quotas, self._families = neutron, families.quotas, families
         self.table: Table = neutron.cloud.state.table(f"neutron.{self.singular}", "project_id", *self.indexes)
+        families.by_kind[self.singular] = self
+        if self.quota:
+            self.quotas.tables[self.quota] = self.table
         root = f"/v2.0/{self.path or self.collection.replace('_', '-')}"
         one = f"{root}/{{id_}}"
         add = neutron.router.add
@@ -61,7 +72,11 @@ class Family:
         add("PUT", one, self.put)
         add("DELETE", one, self.delete)
         if self.taggable:
-            Tags(self, one)
+            Tags(neutron.router, self, one)
+
+    def family(self, kind: str) -> Family:
+        """Return the objects of another kind, for the methods that all families have."""
+        return self._families.by_kind[kind]
 
     # requests
 
@@ -145,7 +160,7 @@ class Family:
     def save_new(self, call: Call, values: JsonObject) -> JsonObject:
         """Keep a new object with the fields that all objects have."""
         project = project_of(call, values)
-        self.neutron.quotas.require(self, project)
+        self.quotas.require(self.quota, project)
         now = timestamp()
         row = {"id": new_id(), **values, "project_id": project, "tenant_id": project}
         row |= {"created_at": now, "updated_at": now, "revision_number": row.get("revision_number", 0)}
@@ -218,7 +233,7 @@ class Family:
                     else f"Cannot update read-only attribute {name}"
                 )
                 raise bad_request(text)
-        values = self._with_defaults(given) if new else given
+        values = _with_defaults(self.fields, given) if new else given
         checked = {name: checked_value(name, known[name], value) for name, value in values.items()}
         if new and not call.caller.is_admin:
             projects = {given.get(name) for name in project} - {None, call.caller.project_id}
@@ -232,17 +247,6 @@ class Family:
             if known[name].admin and not is_default and not call.caller.is_admin:
                 self.disallow(verb, name)
         return checked
-
-    def _with_defaults(self, given: JsonObject) -> JsonObject:
-        for name, field in self.fields.items():
-            if field.default is REQUIRED and name not in given:
-                raise bad_request(f"Failed to parse request. Required attribute '{name}' not specified")
-        defaults = {
-            name: field.default() if callable(field.default) else field.default
-            for name, field in self.fields.items()
-            if field.default is not REQUIRED
-        }
-        return {**defaults, **given}
 
     # lists
 
@@ -280,6 +284,18 @@ class Family:
         if isinstance(value, list):
             return any(text in value for text in values)
         return ("" if value is None else str(value)) in values
+
+
+def _with_defaults(fields: Mapping[str, Field], given: JsonObject) -> JsonObject:
+    for name, field in fields.items():
+        if field.default is REQUIRED and name not in given:
+            raise bad_request(f"Failed to parse request. Required attribute '{name}' not specified")
+    defaults = {
+        name: field.default() if callable(field.default) else field.default
+        for name, field in fields.items()
+        if field.default is not REQUIRED
+    }
+    return {**defaults, **given}
 
 
 def _has_tags(row: JsonObject, name: str, tags: set[str]) -> bool:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.neutron.family import Family
+from simulated_openstack.neutron.family import Families, Family
 from simulated_openstack.neutron.fields import REQUIRED, Field
-from simulated_openstack.service import Call, new_id
-
-Neutron = Any  # its module imports this module
+from simulated_openstack.neutron.ports import Ports
+from simulated_openstack.neutron.routers import Routers
+from simulated_openstack.service import Call, Service, new_id
 
 OWNER: Final = "network:floatingip"
 SHOWN: Final = ("name", "network_id", "mac_address", "admin_state_up", "status", "device_id", "device_owner")
@@ -39,9 +39,11 @@ class FloatingIps(Family):
         "router_id": Field(None, "any", post=False, put=False),
     }
 
-    def __init__(self, neutron: Neutron) -> None:
+    def __init__(self, neutron: Service, families: Families, ports: Ports, routers: Routers) -> None:
         """Add the routes."""
-        super().__init__(neutron)
+        super().__init__(neutron, families)
+        self._ports, self._routers = ports, routers
+        ports.on_addresses.append(self._release_unmatched)
         root = "/v2.0/floatingips/{id_}/port_forwardings"
         add = neutron.router.add
         add("GET", root, self.forwardings)
@@ -53,18 +55,13 @@ class FloatingIps(Family):
         ):
             add(method, root + "/{forwarding_id}", handler)
 
-    def through(self, router_id: str, subnet_id: str | None = None) -> list[JsonObject]:
-        """Return the floating addresses that use a router, for ports of a subnet if given."""
-        rows = self.table.where("router_id", router_id)
-        return [row for row in rows if subnet_id in (None, row["_subnet_id"])]
-
     def create(self, call: Call, values: JsonObject) -> JsonObject:
         """Keep a new floating address."""
-        network = self.neutron.networks.visible(call, values["floating_network_id"])
+        network = self.family("network").visible(call, values["floating_network_id"])
         if not network["router:external"]:
             raise _bad(f"Network {network['id']} is not a valid external network.")
         project = str(values.get("project_id") or values.get("tenant_id") or call.caller.project_id)
-        self.neutron.quotas.require(self, project)
+        self.quotas.require(self.quota, project)
         id_ = new_id()
         wanted = {
             key: value
@@ -82,7 +79,7 @@ class FloatingIps(Family):
         }
         if wanted:
             port["fixed_ips"] = [wanted]
-        own = self.neutron.ports.add(network, "", port)
+        own = self._ports.add(network, "", port)
         values["floating_ip_address"] = own["fixed_ips"][0]["ip_address"]
         row = {
             "id": id_,
@@ -95,7 +92,7 @@ class FloatingIps(Family):
         try:
             self._associate(call, row, values)
         except ApiError:
-            self.neutron.ports.discard(own)
+            self._ports.discard(own)
             raise
         return self.save_new(call, {**row, "_port_id": own["id"]})
 
@@ -112,12 +109,12 @@ class FloatingIps(Family):
 
     def remove(self, call: Call, row: JsonObject) -> None:
         """Give the address back."""
-        port = self.neutron.ports.table.get(row["_port_id"])
+        port = self._ports.table.get(row["_port_id"])
         if port is not None:
-            self.neutron.ports.discard(port)
+            self._ports.discard(port)
         super().remove(call, row)
 
-    def release_unmatched(self, port_id: str, fixed_ips: list[JsonObject]) -> None:
+    def _release_unmatched(self, port_id: str, fixed_ips: list[JsonObject]) -> None:
         """Free the floating addresses of a port whose fixed address it no longer has."""
         addresses = {fixed["ip_address"] for fixed in fixed_ips}
         for row in self.table.where("port_id", port_id):
@@ -135,7 +132,7 @@ class FloatingIps(Family):
 
     def view(self, row: JsonObject) -> JsonObject:
         """Return a floating address with a summary of its port."""
-        port = self.neutron.ports.table.get(row["port_id"]) if row["port_id"] else None
+        port = self._ports.table.get(row["port_id"]) if row["port_id"] else None
         forwardings = [
             {key: value for key, value in item.items() if key != "description"}
             for item in row["port_forwardings"]
@@ -149,7 +146,7 @@ class FloatingIps(Family):
         if port_id is None:
             self._freed(row)
             return
-        port = self.neutron.ports.visible(call, port_id)
+        port = self._ports.visible(call, port_id)
         fixed = [item for item in port["fixed_ips"] if ":" not in item["ip_address"]]
         if not fixed:
             raise _bad(f"Cannot add floating IP to port {port_id} that has no fixed IPv4 addresses.")
@@ -162,7 +159,7 @@ class FloatingIps(Family):
                 f"Port {port_id} has multiple fixed IPv4 addresses.  Must provide a specific IPv4 address."
             )
         self._require_free(row, port_id, fixed[0]["ip_address"])
-        router = self.neutron.routers.between(fixed[0]["subnet_id"], row["floating_network_id"])
+        router = self._routers.between(fixed[0]["subnet_id"], row["floating_network_id"])
         if router is None:
             raise ApiError(
                 404,
@@ -206,7 +203,7 @@ class FloatingIps(Family):
         """Add a port forwarding."""
         row = self.owned(call, id_, "update")
         given = dict((call.body or {}).get("port_forwarding") or {})
-        self.neutron.ports.visible(call, given.get("internal_port_id", ""))
+        self._ports.visible(call, given.get("internal_port_id", ""))
         port = given.get("internal_port")
         for item in row["port_forwardings"]:
             if (item["internal_port"], item["protocol"]) == (port, given.get("protocol")):
@@ -216,9 +213,9 @@ class FloatingIps(Family):
                     f" following ranges collide: {port}:{port} and {port}:{port}.",
                     "BadRequest",
                 )
-        fixed = self.neutron.ports.found(given["internal_port_id"])["fixed_ips"]
+        fixed = self._ports.found(given["internal_port_id"])["fixed_ips"]
         network = row["floating_network_id"]
-        router = self.neutron.routers.between(fixed[0]["subnet_id"], network) if fixed else None
+        router = self._routers.between(fixed[0]["subnet_id"], network) if fixed else None
         row["router_id"] = router and router["id"]
         entry = {"description": "", **given, "id": new_id()}
         row["port_forwardings"] = [*row["port_forwardings"], entry]

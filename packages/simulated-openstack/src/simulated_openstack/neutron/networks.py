@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from collections.abc import Callable
+from typing import ClassVar, Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.neutron.family import Family
+from simulated_openstack.neutron.family import Families, Family
 from simulated_openstack.neutron.fields import Field, invalid_input
-from simulated_openstack.service import Call
-
-Neutron = Any  # its module imports this module
+from simulated_openstack.neutron.security_groups import SecurityGroups
+from simulated_openstack.neutron.segments import Segments
+from simulated_openstack.neutron.sharing import RbacPolicies
+from simulated_openstack.service import Call, Service
 
 PHYSICAL: Final = frozenset({"physnet1", "ext"})
 MTU: Final = {"flat": 1500, "vlan": 1500, "vxlan": 1450, "geneve": 1442}
@@ -47,9 +49,18 @@ class Networks(Family):
         "description": Field(),
     }
 
-    def __init__(self, neutron: Neutron) -> None:
+    def __init__(
+        self,
+        neutron: Service,
+        families: Families,
+        policies: RbacPolicies,
+        segments: Segments,
+        groups: SecurityGroups,
+    ) -> None:
         """Add the routes."""
-        super().__init__(neutron)
+        super().__init__(neutron, families)
+        self._policies, self._segments, self._groups = policies, segments, groups
+        self.on_remove: list[Callable[[JsonObject], None]] = []  # called before a network is removed
         self.neutron.router.add("GET", "/v2.0/networks/{id_}/dhcp-agents", self.dhcp_agents)
 
     def create(self, call: Call, values: JsonObject) -> JsonObject:
@@ -65,10 +76,10 @@ class Networks(Family):
         values["provider:network_type"] = kind
         values["mtu"] = values["mtu"] or MTU.get(kind, 1500)
         if values["qos_policy_id"]:
-            self.neutron.qos_policies.found(values["qos_policy_id"])
+            self.family("policy").found(values["qos_policy_id"])
         row = self.save_new(call, {"status": "ACTIVE", **values, "revision_number": 1})
-        self.neutron.segments.add_first(row)
-        self.neutron.security_groups.default(row["project_id"])
+        self._segments.add_first(row)
+        self._groups.default(row["project_id"])
         return row
 
     def _check_segment(self, values: JsonObject, kind: str) -> None:
@@ -78,7 +89,7 @@ class Networks(Family):
         physical, number = values["provider:physical_network"], values["provider:segmentation_id"]
         if physical not in PHYSICAL:
             raise invalid_input(f"physical_network '{physical}' unknown for VLAN provider network.")
-        used = [(row["physical_network"], row["segmentation_id"]) for row in self.neutron.segments.table]
+        used = [(row["physical_network"], row["segmentation_id"]) for row in self.family("segment").table]
         if number is not None and (physical, number) in used:
             text = (
                 f"Unable to create the network. The VLAN {number} on physical network {physical} is in use."
@@ -88,9 +99,11 @@ class Networks(Family):
     def change(self, call: Call, row: JsonObject, values: JsonObject) -> None:
         """Apply a change; an external network with gateways stays external."""
         if values.get("qos_policy_id"):
-            self.neutron.qos_policies.found(values["qos_policy_id"])
+            self.family("policy").found(values["qos_policy_id"])
         if values.get("router:external") is False and row["router:external"]:
-            owners = {port["device_owner"] for port in self.neutron.ports.of_network(row["id"])}
+            owners = {
+                port["device_owner"] for port in self.family("port").table.where("network_id", row["id"])
+            }
             if owners & {"network:router_gateway", "network:floatingip"}:
                 raise ApiError(
                     409,
@@ -103,7 +116,7 @@ class Networks(Family):
 
     def remove(self, call: Call, row: JsonObject) -> None:
         """Remove a network without ports, with its subnets."""
-        ports = self.neutron.ports.of_network(row["id"])
+        ports = self.family("port").table.where("network_id", row["id"])
         blocking = [port["id"] for port in ports if port["device_owner"] not in AUTOMATIC_OWNERS]
         if blocking:
             raise ApiError(
@@ -113,14 +126,14 @@ class Networks(Family):
                 f" the network, id for these ports is: {','.join(blocking)}.",
                 "NetworkInUse",
             )
-        for port in ports:
-            self.neutron.ports.discard(port)
-        for subnet in self.neutron.subnets.table.where("network_id", row["id"]):
-            self.neutron.subnets.table.remove(subnet["id"])
-        for segment in self.neutron.segments.table.where("network_id", row["id"]):
-            self.neutron.segments.table.remove(segment["id"])
-        for policy in self.neutron.rbac_policies.table.where("object_id", row["id"]):
-            self.neutron.rbac_policies.table.remove(policy["id"])
+        for act in self.on_remove:
+            act(row)
+        for subnet in self.family("subnet").table.where("network_id", row["id"]):
+            self.family("subnet").table.remove(subnet["id"])
+        for segment in self.family("segment").table.where("network_id", row["id"]):
+            self.family("segment").table.remove(segment["id"])
+        for policy in self.family("rbac_policy").table.where("object_id", row["id"]):
+            self.family("rbac_policy").table.remove(policy["id"])
         super().remove(call, row)
 
     def view(self, row: JsonObject) -> JsonObject:
@@ -128,7 +141,9 @@ class Networks(Family):
         view = super().view(row)
         if not row["router:external"]:
             view.pop("is_default", None)
-        subnets = sorted(subnet["id"] for subnet in self.neutron.subnets.table.where("network_id", row["id"]))
+        subnets = sorted(
+            subnet["id"] for subnet in self.family("subnet").table.where("network_id", row["id"])
+        )
         return {
             **view,
             "shared": self.is_shared(row),
@@ -145,12 +160,12 @@ class Networks(Family):
 
     def is_shared(self, row: JsonObject) -> bool:
         """Whether all projects may use a network."""
-        return bool(row["shared"]) or self.neutron.rbac_policies.allows(row["id"], "access_as_shared", None)
+        return bool(row["shared"]) or self._policies.allows(row["id"], "access_as_shared", None)
 
     def is_visible(self, call: Call, row: JsonObject) -> bool:
         """Whether the caller may use a network."""
         project = call.caller.project_id
-        policies = self.neutron.rbac_policies
+        policies = self._policies
         return (
             super().is_visible(call, row)
             or row["router:external"]

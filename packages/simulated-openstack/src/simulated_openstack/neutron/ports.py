@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ipaddress
 import random
-from collections.abc import Iterable
-from typing import Any, ClassVar, Final
+from collections.abc import Callable, Iterable
+from typing import ClassVar, Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.neutron.addresses import Addresses
-from simulated_openstack.neutron.family import Family
+from simulated_openstack.neutron.family import Families, Family
 from simulated_openstack.neutron.fields import REQUIRED, Field, invalid_input
-from simulated_openstack.service import Call, new_id, timestamp
-
-Neutron = Any  # its module imports this module
+from simulated_openstack.neutron.networks import Networks
+from simulated_openstack.neutron.qos import QosPolicies
+from simulated_openstack.neutron.security_groups import SecurityGroups
+from simulated_openstack.neutron.subnets import Subnets
+from simulated_openstack.service import Call, Service, new_id, timestamp
 
 UNSET: Final = "\0unset"
 SERVICE_OWNERS: Final = frozenset(
@@ -67,30 +68,34 @@ class Ports(Family):
         "ip_allocation": Field("immediate", "any", post=False, put=False),
     }
 
-    def __init__(self, neutron: Neutron) -> None:
+    def __init__(
+        self,
+        neutron: Service,
+        families: Families,
+        networks: Networks,
+        subnets: Subnets,
+        policies: QosPolicies,
+        groups: SecurityGroups,
+    ) -> None:
         """Add the routes, and find the used addresses."""
-        super().__init__(neutron)
-        self.addresses = Addresses(neutron)
+        super().__init__(neutron, families)
+        self.addresses, self._policies, self._groups = subnets.addresses, policies, groups
+        # Called before a port is removed by a request, which they may refuse.
+        self.on_remove: list[Callable[[JsonObject], None]] = []
+        # Called with the id and the fixed addresses of a port after a change.
+        self.on_addresses: list[Callable[[str, list[JsonObject]], None]] = []
+        networks.on_remove.append(self._discard_of)
         self._macs: set[tuple[str, str]] = set()
         for row in self.table:
             self._remember(row)
-
-    def of_network(self, network_id: str) -> list[JsonObject]:
-        """Return the ports of a network."""
-        return self.table.where("network_id", network_id)
 
     def of_device(self, device_id: str) -> list[JsonObject]:
         """Return the ports of a server or router."""
         return self.table.where("device_id", device_id)
 
-    def on_subnet(self, subnet_id: str) -> list[JsonObject]:
-        """Return the ports with an address of a subnet."""
-        ids = self.addresses.port_ids(subnet_id)
-        return [row for id_ in ids if (row := self.table.get(id_)) is not None]
-
     def create(self, call: Call, values: JsonObject) -> JsonObject:
         """Keep a new port on a network that the caller may use."""
-        network = self.neutron.networks.visible(call, values["network_id"])
+        network = self.family("network").visible(call, values["network_id"])
         values = {k: v for k, v in values.items() if k not in {"tags", "numa_affinity_policy"}}
         project = values.get("project_id") or values.get("tenant_id") or call.caller.project_id
         return self.add(network, str(project), values)
@@ -105,14 +110,14 @@ class Ports(Family):
         row = {**defaults, **given, "network_id": network["id"], "project_id": project, "tenant_id": project}
         if row.get("propagate_uplink_status") is None:
             row.pop("propagate_uplink_status", None)
-        self.neutron.quotas.require(self, project)
+        self.quotas.require(self.quota, project)
         if row["port_security_enabled"] is None:
             row["port_security_enabled"] = network["port_security_enabled"] and not _is_service(row)
         self._set_mac(row)
         self._set_groups(row, project)
         self._normalize(row)
         if row["qos_policy_id"]:
-            self.neutron.qos_policies.found(row["qos_policy_id"])
+            self.family("policy").found(row["qos_policy_id"])
         row["id"] = given.get("id") or new_id()
         requested = None if row["fixed_ips"] == UNSET else row["fixed_ips"]
         row["fixed_ips"] = self.addresses.allocate(network, requested, row["mac_address"])
@@ -138,7 +143,7 @@ class Ports(Family):
     def apply(self, row: JsonObject, values: JsonObject) -> JsonObject:
         """Apply a change, and keep it."""
         after = {**row, **values}
-        network = self.neutron.networks.found(row["network_id"])
+        network = self.family("network").found(row["network_id"])
         if values.get("mac_address") and values["mac_address"] != row["mac_address"]:
             self._require_free_mac(row["network_id"], values["mac_address"])
         if "security_groups" in values:
@@ -146,13 +151,13 @@ class Ports(Family):
         elif not after["port_security_enabled"] and after["security_groups"]:
             raise _insecure()
         if values.get("qos_policy_id"):
-            self.neutron.qos_policies.found(values["qos_policy_id"])
+            self.family("policy").found(values["qos_policy_id"])
         self._normalize(after)
         if "fixed_ips" in values:
             after["fixed_ips"] = self.addresses.allocate(
                 network, values["fixed_ips"] or [], after["mac_address"], kept=row["fixed_ips"]
             )
-            self.neutron.floating_ips.release_unmatched(row["id"], after["fixed_ips"])
+            self._addresses_changed(row["id"], after["fixed_ips"])
         self._forget(row)
         row.update(after)
         row["dns_name"] = ""
@@ -170,12 +175,13 @@ class Ports(Family):
                 f" {row['device_owner']}.",
                 "ServicePortInUse",
             )
-        self.neutron.trunks.require_free(row)
+        for act in self.on_remove:
+            act(row)
         self.discard(row)
 
     def discard(self, row: JsonObject) -> None:
         """Remove a port in any case; its floating addresses become free."""
-        self.neutron.floating_ips.release_unmatched(row["id"], [])
+        self._addresses_changed(row["id"], [])
         self._forget(row)
         self.table.remove(row["id"])
 
@@ -189,14 +195,14 @@ class Ports(Family):
             }
             for fixed in row["fixed_ips"]
         ]
-        network = self.neutron.networks.table.get(row["network_id"]) or {}
+        network = self.family("network").table.get(row["network_id"]) or {}
         view = {
             **super().view(row),
             "dns_assignment": names,
-            "resource_request": self.neutron.qos_policies.resource_request(row["qos_policy_id"]),
+            "resource_request": self._policies.resource_request(row["qos_policy_id"]),
             "qos_network_policy_id": network.get("qos_policy_id"),
         }
-        trunk = self.neutron.trunks.of_port(row["id"])
+        trunk = self._trunk(row["id"])
         return view if trunk is None else {**view, "trunk_details": trunk}
 
     def matches(self, row: JsonObject, name: str, values: list[str]) -> bool:
@@ -224,7 +230,7 @@ class Ports(Family):
 
     def _set_groups(self, row: JsonObject, project: str) -> None:
         """Check the security groups; by default that of the project."""
-        groups = self.neutron.security_groups
+        groups = self._groups
         if row["security_groups"] == UNSET:
             secure = row["port_security_enabled"] and not _is_service(row)
             row["security_groups"] = [groups.default(project)["id"]] if secure else []
@@ -262,6 +268,24 @@ class Ports(Family):
                 return
             details = {"port_filter": True, "bound_drivers": {"0": "osfake"}}
             row |= {"binding:vif_type": "ovs", "binding:vif_details": details, "status": "ACTIVE"}
+
+    def _addresses_changed(self, port_id: str, fixed_ips: list[JsonObject]) -> None:
+        for act in self.on_addresses:
+            act(port_id, fixed_ips)
+
+    def _discard_of(self, network: JsonObject) -> None:
+        for port in self.table.where("network_id", network["id"]):
+            self.discard(port)
+
+    def _trunk(self, port_id: str) -> JsonObject | None:
+        """Return the summary of the trunk whose parent is a port, or None."""
+        for row in self.family("trunk").table.where("port_id", port_id):
+            sub_ports = [
+                {**sub, "mac_address": (self.table.get(sub["port_id"]) or {}).get("mac_address")}
+                for sub in row["sub_ports"]
+            ]
+            return {"trunk_id": row["id"], "sub_ports": sub_ports}
+        return None
 
     def _remember(self, row: JsonObject) -> None:
         self._macs.add((row["network_id"], row["mac_address"]))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 from uuid import NAMESPACE_OID, uuid5
 
 from simulated_openstack.http import ApiError, Handler, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.neutron.family import Family
+from simulated_openstack.neutron.family import Families, Family
 from simulated_openstack.neutron.fields import Field, bad_request
-from simulated_openstack.service import Call, new_id
-
-Neutron = Any  # its module imports this module
+from simulated_openstack.service import Call, Service, new_id
 
 RULES: Final[dict[str, JsonObject]] = {  # kind of rule -> defaults; None: required
     "bandwidth_limit_rule": {"max_kbps": None, "max_burst_kbps": 0, "direction": "egress"},
@@ -37,9 +35,9 @@ class QosPolicies(Family):
         "is_default": Field(False, "boolean"),
     }
 
-    def __init__(self, neutron: Neutron) -> None:
+    def __init__(self, neutron: Service, families: Families) -> None:
         """Add the routes."""
-        super().__init__(neutron)
+        super().__init__(neutron, families)
         neutron.router.add("GET", "/v2.0/qos/rule-types", self.rule_types)
         for kind in RULES:
             root = f"/v2.0/qos/policies/{{id_}}/{kind}s"
@@ -73,7 +71,7 @@ class QosPolicies(Family):
 
     def remove(self, call: Call, row: JsonObject) -> None:
         """Remove a policy that nothing uses."""
-        for family, kind in ((self.neutron.networks, "Network"), (self.neutron.ports, "Port")):
+        for family, kind in ((self.family("network"), "Network"), (self.family("port"), "Port")):
             for user in family.table:
                 if user.get("qos_policy_id") == row["id"]:
                     text = f"QoS Policy {row['id']} is used by {kind.lower()} {user['id']}."

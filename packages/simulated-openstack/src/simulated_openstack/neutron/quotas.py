@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.neutron.fields import bad_request
-from simulated_openstack.service import Call
+from simulated_openstack.service import Call, Service
 from simulated_openstack.state import Table
-
-Family = Any  # its module imports this module
-Neutron = Any  # its module imports this module
 
 DEFAULTS: Final = {
     "network": 100,
@@ -31,9 +28,9 @@ DEFAULTS: Final = {
 class Quotas:
     """The maximum number of objects of each project."""
 
-    def __init__(self, neutron: Neutron) -> None:
+    def __init__(self, neutron: Service) -> None:
         """Add the routes."""
-        self.neutron = neutron
+        self.tables: dict[str, Table] = {}  # the objects that a quota counts, by its name
         self.table: Table = neutron.cloud.state.table("neutron.quota")
         add = neutron.router.add
         add("GET", "/v2.0/quotas", self.index)
@@ -51,11 +48,11 @@ class Quotas:
         """Change quotas of a project."""
         self.table.save({**(self.table.get(project) or {}), **values, "id": project})
 
-    def require(self, family: Family, project: str) -> None:
-        """Refuse another object if the project has as many as it may have."""
-        limit = self.of(project).get(family.quota, -1) if family.quota and project else -1
-        if 0 <= limit <= family.table.count("project_id", project):
-            raise ApiError(409, f"Quota exceeded for resources: ['{family.quota}'].", "OverQuota")
+    def require(self, name: str, project: str) -> None:
+        """Refuse another object if the project has as many as it may have; "": there is no quota."""
+        limit = self.of(project).get(name, -1) if name and project else -1
+        if 0 <= limit <= self._used(name, project):
+            raise ApiError(409, f"Quota exceeded for resources: ['{name}'].", "OverQuota")
 
     def index(self, call: Call) -> Response:
         """List the projects with quotas of their own."""
@@ -99,9 +96,8 @@ class Quotas:
         return Response(204)
 
     def _used(self, name: str, project: str) -> int:
-        families = vars(self.neutron).values()
-        tables = [family.table for family in families if getattr(family, "quota", "") == name]
-        return tables[0].count("project_id", project) if tables else 0
+        table = self.tables.get(name)
+        return 0 if table is None else table.count("project_id", project)
 
     def _require_admin(self, call: Call, verb: str) -> None:
         if not call.caller.is_admin:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.neutron.family import Family
+from simulated_openstack.neutron.family import Families, Family
 from simulated_openstack.neutron.fields import Field
-from simulated_openstack.service import Call
-
-Neutron = Any  # its module imports this module
+from simulated_openstack.neutron.ports import Ports
+from simulated_openstack.service import Call, Service
 
 INTERFACE = "network:router_interface"
 GATEWAY = "network:router_gateway"
@@ -40,9 +39,10 @@ class Routers(Family):
         "enable_ndp_proxy": Field(None, "any"),
     }
 
-    def __init__(self, neutron: Neutron) -> None:
+    def __init__(self, neutron: Service, families: Families, ports: Ports) -> None:
         """Add the routes."""
-        super().__init__(neutron)
+        super().__init__(neutron, families)
+        self._ports = ports
         one = "/v2.0/routers/{id_}"
         add = neutron.router.add
         add("PUT", f"{one}/add_router_interface", self.add_interface)
@@ -79,23 +79,28 @@ class Routers(Family):
 
     def remove(self, call: Call, row: JsonObject) -> None:
         """Remove a router without interfaces; its gateway goes with it."""
-        ports = self.neutron.ports.of_device(row["id"])
+        ports = self._ports.of_device(row["id"])
         attached = [port["id"] for port in ports if port["device_owner"] == INTERFACE]
         if attached:
             text = f"Router {row['id']} has ports still attached: {', '.join(attached)}"
             raise ApiError(409, text, "RouterInUse")
         for port in ports:
-            self.neutron.ports.discard(port)
+            self._ports.discard(port)
         super().remove(call, row)
 
     def connected(self, router_id: str, subnet_id: str) -> bool:
         """Whether a router has an interface on a subnet."""
         return any(
             fixed["subnet_id"] == subnet_id
-            for port in self.neutron.ports.of_device(router_id)
+            for port in self._ports.of_device(router_id)
             if port["device_owner"] == INTERFACE
             for fixed in port["fixed_ips"]
         )
+
+    def _floating_ips(self, router_id: str, subnet_id: str | None = None) -> list[JsonObject]:
+        """Return the floating addresses that use a router, for ports of a subnet if given."""
+        rows = self.family("floatingip").table.where("router_id", router_id)
+        return [row for row in rows if subnet_id in (None, row["_subnet_id"])]
 
     def between(self, subnet_id: str, network_id: str) -> JsonObject | None:
         """Return the router from a subnet to an external network, or None."""
@@ -127,17 +132,17 @@ class Routers(Family):
         port_id, subnet_id = body.get("port_id"), body.get("subnet_id")
         if port_id is None and subnet_id is None:
             raise _bad("Either subnet_id or port_id must be specified.")
-        for port in self.neutron.ports.of_device(row["id"]):
+        for port in self._ports.of_device(row["id"]):
             subnets = [fixed["subnet_id"] for fixed in port["fixed_ips"]]
             if port["device_owner"] == INTERFACE and (port_id == port["id"] or subnet_id in subnets):
                 for subnet in subnets:
                     self._require_unused(row, subnet)
                 answer = self._interface(row, port)
-                self.neutron.ports.discard(port)
+                self._ports.discard(port)
                 self.touch(row)
                 return Response(200, answer)
         if subnet_id is not None:
-            self.neutron.subnets.found(subnet_id)
+            self.family("subnet").found(subnet_id)
             text = f"Router {row['id']} has no interface on subnet {subnet_id}"
             raise ApiError(404, text, "RouterInterfaceNotFoundForSubnet")
         text = f"Router {row['id']} does not have an interface with id {port_id}"
@@ -171,17 +176,17 @@ class Routers(Family):
     # interfaces and gateways
 
     def _attach_subnet(self, call: Call, row: JsonObject, subnet_id: str) -> JsonObject:
-        subnet = self.neutron.subnets.visible(call, subnet_id)
+        subnet = self.family("subnet").visible(call, subnet_id)
         if subnet["gateway_ip"] is None:
             raise _bad("Subnet for router interface must have a gateway IP.")
         self._require_new(row, subnet)
-        network = self.neutron.networks.found(subnet["network_id"])
+        network = self.family("network").found(subnet["network_id"])
         fixed = {"subnet_id": subnet_id, "ip_address": subnet["gateway_ip"]}
-        port: JsonObject = self.neutron.ports.add(network, row["project_id"], _port(row, INTERFACE, [fixed]))
+        port: JsonObject = self._ports.add(network, row["project_id"], _port(row, INTERFACE, [fixed]))
         return port
 
     def _attach_port(self, call: Call, row: JsonObject, port_id: str) -> JsonObject:
-        port = self.neutron.ports.visible(call, port_id)
+        port = self._ports.visible(call, port_id)
         if port["device_id"]:
             raise ApiError(
                 409,
@@ -193,9 +198,9 @@ class Routers(Family):
         if not port["fixed_ips"]:
             raise _bad("Router port must have at least one fixed IP")
         for fixed in port["fixed_ips"]:
-            self._require_new(row, self.neutron.subnets.found(fixed["subnet_id"]))
+            self._require_new(row, self.family("subnet").found(fixed["subnet_id"]))
         changes = {"device_id": row["id"], "device_owner": INTERFACE}
-        changed: JsonObject = self.neutron.ports.apply(port, changes)
+        changed: JsonObject = self._ports.apply(port, changes)
         return changed
 
     def _require_new(self, row: JsonObject, subnet: JsonObject) -> None:
@@ -203,9 +208,9 @@ class Routers(Family):
         if self.connected(row["id"], subnet["id"]):
             raise _bad(f"Router already has a port on subnet {subnet['id']}.")
         cidr = ipaddress.ip_network(subnet["cidr"])
-        for port in self.neutron.ports.of_device(row["id"]):
+        for port in self._ports.of_device(row["id"]):
             for fixed in port["fixed_ips"]:
-                other = self.neutron.subnets.found(fixed["subnet_id"])
+                other = self.family("subnet").found(fixed["subnet_id"])
                 if ipaddress.ip_network(other["cidr"]).overlaps(cidr):
                     raise _bad(
                         f"Cidr {subnet['cidr']} of subnet {subnet['id']} overlaps with cidr {other['cidr']}"
@@ -215,18 +220,18 @@ class Routers(Family):
 
     def _require_unused(self, row: JsonObject, subnet_id: str) -> None:
         """Refuse to disconnect a subnet that routes or floating addresses need."""
-        cidr = ipaddress.ip_network(self.neutron.subnets.found(subnet_id)["cidr"])
+        cidr = ipaddress.ip_network(self.family("subnet").found(subnet_id)["cidr"])
         text = (
             f"Router interface for subnet {subnet_id} on router {row['id']} cannot be deleted, as it is"
             " required by"
         )
         if any(ipaddress.ip_address(route["nexthop"]) in cidr for route in row["routes"]):
             raise ApiError(409, f"{text} one or more routes.", "RouterInterfaceInUseByRoute")
-        if self.neutron.floating_ips.through(row["id"], subnet_id):
+        if self._floating_ips(row["id"], subnet_id):
             raise ApiError(409, f"{text} one or more floating IPs.", "RouterInterfaceInUseByFloatingIP")
 
     def _external(self, call: Call, network_id: str) -> JsonObject:
-        network: JsonObject = self.neutron.networks.visible(call, network_id)
+        network: JsonObject = self.family("network").visible(call, network_id)
         if not network["router:external"]:
             raise _bad(f"Network {network_id} is not an external network.")
         return network
@@ -236,26 +241,26 @@ class Routers(Family):
         before = row["external_gateway_info"]
         network = self._external(call, info["network_id"]) if info.get("network_id") else None
         leaves = before and (network is None or network["id"] != before["network_id"])
-        if leaves and self.neutron.floating_ips.through(row["id"]):
+        if leaves and self._floating_ips(row["id"]):
             raise ApiError(
                 409,
                 f"Gateway cannot be updated for router {row['id']}, since a gateway to external network"
                 f" {before['network_id']} is required by one or more floating IPs.",
                 "RouterExternalGatewayInUseByFloatingIp",
             )
-        ports = [port for port in self.neutron.ports.of_device(row["id"]) if port["device_owner"] == GATEWAY]
+        ports = [port for port in self._ports.of_device(row["id"]) if port["device_owner"] == GATEWAY]
         wanted = info.get("external_fixed_ips")
         keep = before and network is not None and network["id"] == before["network_id"] and not wanted
         if not keep:
             for port in ports:
-                self.neutron.ports.discard(port)
+                self._ports.discard(port)
             ports = []
         if network is None:
             row["external_gateway_info"] = None
             return
         if not ports:
             values = _port(row, GATEWAY, wanted) if wanted else _port(row, GATEWAY, None)
-            ports = [self.neutron.ports.add(network, "", values)]
+            ports = [self._ports.add(network, "", values)]
         row["external_gateway_info"] = {
             "network_id": network["id"],
             "external_fixed_ips": ports[0]["fixed_ips"],
@@ -265,8 +270,8 @@ class Routers(Family):
     def _check_routes(self, row: JsonObject, routes: list[JsonObject]) -> None:
         """Refuse routes whose next hop is on no connected subnet."""
         ranges = [
-            ipaddress.ip_network(self.neutron.subnets.found(fixed["subnet_id"])["cidr"])
-            for port in self.neutron.ports.of_device(row["id"])
+            ipaddress.ip_network(self.family("subnet").found(fixed["subnet_id"])["cidr"])
+            for port in self._ports.of_device(row["id"])
             for fixed in port["fixed_ips"]
         ]
         for route in routes:
@@ -288,7 +293,7 @@ class Routers(Family):
 
     def _full_view(self, row: JsonObject) -> JsonObject:
         """Return a router as the answers about extra routes show it."""
-        ports = self.neutron.ports.of_device(row["id"])
+        ports = self._ports.of_device(row["id"])
         gateway = next((port["id"] for port in ports if port["device_owner"] == GATEWAY), None)
         return {
             **self.view(row),

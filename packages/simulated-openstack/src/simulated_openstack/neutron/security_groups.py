@@ -7,9 +7,9 @@ from typing import ClassVar, Final
 
 from simulated_openstack.http import ApiError
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.neutron.family import Family
+from simulated_openstack.neutron.family import Families, Family
 from simulated_openstack.neutron.fields import REQUIRED, Field, bad_request
-from simulated_openstack.service import Call, new_id, timestamp
+from simulated_openstack.service import Call, Service, new_id, timestamp
 
 DEFAULT: Final = "default"
 PROTOCOLS: Final = (
@@ -66,6 +66,11 @@ class SecurityGroups(Family):
         "shared": Field(False, "boolean", post=False, put=False),
     }
 
+    def __init__(self, neutron: Service, families: Families, rules: SecurityGroupRules) -> None:
+        """Add the routes."""
+        super().__init__(neutron, families)
+        self._rules = rules
+
     def default(self, project: str) -> JsonObject:
         """Return the default group of a project."""
         for row in self.table.where("project_id", project):
@@ -76,7 +81,7 @@ class SecurityGroups(Family):
         )
         for ethertype in ("IPv4", "IPv6"):
             rule = {"direction": "ingress", "ethertype": ethertype, "remote_group_id": row["id"]}
-            self.neutron.security_group_rules.keep(row, {**rule, "description": None})
+            self._rules.keep(row, {**rule, "description": None})
         return row
 
     def create(self, call: Call, values: JsonObject) -> JsonObject:
@@ -86,7 +91,7 @@ class SecurityGroups(Family):
             self.default(project)
             raise _default_exists()
         self.default(project)
-        self.neutron.quotas.require(self, project)
+        self.quotas.require(self.quota, project)
         return self._keep(project, values)
 
     def change(self, call: Call, row: JsonObject, values: JsonObject) -> None:
@@ -101,7 +106,7 @@ class SecurityGroups(Family):
 
     def remove(self, call: Call, row: JsonObject) -> None:
         """Remove a group that no port uses."""
-        if any(row["id"] in port["security_groups"] for port in self.neutron.ports.table):
+        if any(row["id"] in port["security_groups"] for port in self.family("port").table):
             raise ApiError(409, f"Security Group {row['id']} in use.", "SecurityGroupInUse")
         if row["name"] == DEFAULT and not call.caller.is_admin:
             raise ApiError(
@@ -109,14 +114,14 @@ class SecurityGroups(Family):
                 "Insufficient rights for removing default security group.",
                 "SecurityGroupCannotRemoveDefault",
             )
-        for rule in self.neutron.security_group_rules.table:
+        for rule in self._rules.table:
             if row["id"] in {rule["security_group_id"], rule["remote_group_id"]}:
-                self.neutron.security_group_rules.table.remove(rule["id"])
+                self._rules.table.remove(rule["id"])
         super().remove(call, row)
 
     def view(self, row: JsonObject) -> JsonObject:
         """Return a group with its rules."""
-        rules = self.neutron.security_group_rules.of_group(row["id"])
+        rules = self._rules.of_group(row["id"])
         views = [{**rule, "standard_attr_id": n, "tags": []} for n, rule in enumerate(rules, 1)]
         return {**super().view(row), "shared": False, "security_group_rules": views}
 
@@ -127,7 +132,7 @@ class SecurityGroups(Family):
         self.table.save(row)
         for ethertype in ("IPv4", "IPv6"):
             rule = {"direction": "egress", "ethertype": ethertype, "description": None}
-            self.neutron.security_group_rules.keep(row, rule)
+            self._rules.keep(row, rule)
         return row
 
 
@@ -161,7 +166,7 @@ class SecurityGroupRules(Family):
 
     def create(self, call: Call, values: JsonObject) -> JsonObject:
         """Keep a new rule."""
-        group = self.neutron.security_groups.visible(call, values["security_group_id"])
+        group = self.family("security_group").visible(call, values["security_group_id"])
         self._check(values)
         for rule in self.of_group(group["id"]):
             if all(rule.get(name) == values.get(name) for name in SAME_RULE):
@@ -170,7 +175,7 @@ class SecurityGroupRules(Family):
                     f"Security group rule already exists. Rule id is {rule['id']}.",
                     "SecurityGroupRuleExists",
                 )
-        self.neutron.quotas.require(self, group["project_id"])
+        self.quotas.require(self.quota, group["project_id"])
         return self.keep(group, values)
 
     def checked(self, call: Call, given: JsonObject, *, new: bool) -> JsonObject:
@@ -220,7 +225,7 @@ class SecurityGroupRules(Family):
                 "SecurityGroupMultipleRemoteEntites",
             )
         if values["remote_group_id"] is not None:
-            self.neutron.security_groups.found(values["remote_group_id"])
+            self.family("security_group").found(values["remote_group_id"])
         low, high = values["port_range_min"], values["port_range_max"]
         if values["protocol"] is None and (low is not None or high is not None):
             text = "Must also specify protocol if port range is given."

@@ -46,7 +46,7 @@ class Segments(Family):
 
     def create(self, call: Call, values: JsonObject) -> JsonObject:
         """Keep a new segment."""
-        self.neutron.networks.visible(call, values["network_id"])
+        self.family("network").visible(call, values["network_id"])
         row = self.save_new(call, values)
         for name in ("project_id", "tenant_id"):
             row.pop(name)
@@ -90,9 +90,9 @@ class MeteringLabels(Family):
 
     def remove(self, call: Call, row: JsonObject) -> None:
         """Remove a label with its rules."""
-        for rule in self.neutron.metering_label_rules.table:
+        for rule in self.family("metering_label_rule").table:
             if rule["metering_label_id"] == row["id"]:
-                self.neutron.metering_label_rules.table.remove(rule["id"])
+                self.family("metering_label_rule").table.remove(rule["id"])
         super().remove(call, row)
 
 
@@ -118,7 +118,7 @@ class MeteringLabelRules(Family):
 
     def create(self, call: Call, values: JsonObject) -> JsonObject:
         """Keep a new rule of a label."""
-        self.neutron.metering_labels.found(values["metering_label_id"])
+        self.family("metering_label").found(values["metering_label_id"])
         row = self.save_new(call, values)
         for name in ("created_at", "updated_at", "revision_number", "project_id", "tenant_id"):
             row.pop(name)

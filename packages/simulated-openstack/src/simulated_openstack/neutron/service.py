@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from simulated_openstack.environment import Environment
 from simulated_openstack.http import ApiError, Request, Response
+from simulated_openstack.neutron.family import Families
 from simulated_openstack.neutron.floating_ips import FloatingIps
 from simulated_openstack.neutron.networks import Networks
 from simulated_openstack.neutron.ports import Ports
@@ -85,21 +86,24 @@ class Neutron(Service):
         add("GET", "/v2.0/availability_zones", self._zones)
         add("GET", "/v2.0/service-providers", self._providers)
         self.quotas = Quotas(self)
-        self.networks = Networks(self)
-        self.subnets = Subnets(self)
-        self.security_groups = SecurityGroups(self)
-        self.security_group_rules = SecurityGroupRules(self)
-        self.qos_policies = QosPolicies(self)
-        self.trunks = Trunks(self)
-        self.rbac_policies = RbacPolicies(self)
-        self.address_scopes = AddressScopes(self)
-        self.subnet_pools = SubnetPools(self)
-        self.segments = Segments(self)
-        self.metering_labels = MeteringLabels(self)
-        self.metering_label_rules = MeteringLabelRules(self)
-        self.ports = Ports(self)
-        self.routers = Routers(self)
-        self.floating_ips = FloatingIps(self)
+        families = Families(self.quotas)
+        self.address_scopes = AddressScopes(self, families)
+        self.subnet_pools = SubnetPools(self, families)
+        self.qos_policies = QosPolicies(self, families)
+        self.rbac_policies = RbacPolicies(self, families)
+        self.metering_labels = MeteringLabels(self, families)
+        self.metering_label_rules = MeteringLabelRules(self, families)
+        self.security_group_rules = SecurityGroupRules(self, families)
+        self.security_groups = SecurityGroups(self, families, self.security_group_rules)
+        self.segments = Segments(self, families)
+        self.networks = Networks(self, families, self.rbac_policies, self.segments, self.security_groups)
+        self.subnets = Subnets(self, families, self.subnet_pools)
+        self.ports = Ports(
+            self, families, self.networks, self.subnets, self.qos_policies, self.security_groups
+        )
+        self.trunks = Trunks(self, families, self.ports)
+        self.routers = Routers(self, families, self.ports)
+        self.floating_ips = FloatingIps(self, families, self.ports, self.routers)
 
     def error(self, error: ApiError) -> Response:
         """Return the answer for an error."""

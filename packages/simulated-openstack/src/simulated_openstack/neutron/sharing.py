@@ -9,15 +9,16 @@ from simulated_openstack.http import ApiError
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.neutron.family import Family
 from simulated_openstack.neutron.fields import REQUIRED, Field, invalid_input
-from simulated_openstack.neutron.subnets import Network
 from simulated_openstack.service import Call
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
 OBJECTS: Final = {
-    "network": "networks",
-    "qos_policy": "qos_policies",
-    "security_group": "security_groups",
-    "address_scope": "address_scopes",
-    "subnetpool": "subnet_pools",
+    "network": "network",
+    "qos_policy": "policy",
+    "security_group": "security_group",
+    "address_scope": "address_scope",
+    "subnetpool": "subnetpool",
 }
 
 
@@ -50,7 +51,7 @@ class RbacPolicies(Family):
         kind = values["object_type"]
         if kind not in OBJECTS:
             raise invalid_input(f"'{kind}' is not a valid RBAC object type.")
-        family: Family = getattr(self.neutron, OBJECTS[kind])
+        family: Family = self.family(OBJECTS[kind])
         if family.table.get(values["object_id"]) is None:
             raise invalid_input(f"{family.label} {values['object_id']} could not be found.")
         family.owned(call, values["object_id"], "create_rbac_policy")
@@ -94,7 +95,7 @@ class AddressScopes(Family):
 
     def remove(self, call: Call, row: JsonObject) -> None:
         """Remove a scope without pools."""
-        if any(pool["address_scope_id"] == row["id"] for pool in self.neutron.subnet_pools.table):
+        if any(pool["address_scope_id"] == row["id"] for pool in self.family("subnetpool").table):
             text = (
                 f"Unable to complete operation on address scope {row['id']}. There are one or more subnet"
                 " pools in use"
@@ -134,7 +135,7 @@ class SubnetPools(Family):
         ranges = [ipaddress.ip_network(prefix) for prefix in values["prefixes"]]
         version = ranges[0].version if ranges else 4
         if values["address_scope_id"] is not None:
-            self.neutron.address_scopes.visible(call, values["address_scope_id"])
+            self.family("address_scope").visible(call, values["address_scope_id"])
         smallest = str(values["min_prefixlen"] or (8 if version == 4 else 64))
         values["min_prefixlen"] = smallest  # text until the first change, as Neutron
         values["max_prefixlen"] = str(values["max_prefixlen"] or (32 if version == 4 else 128))
@@ -157,7 +158,7 @@ class SubnetPools(Family):
 
     def remove(self, call: Call, row: JsonObject) -> None:
         """Remove a pool without subnets."""
-        if any(subnet["subnetpool_id"] == row["id"] for subnet in self.neutron.subnets.table):
+        if any(subnet["subnetpool_id"] == row["id"] for subnet in self.family("subnet").table):
             text = "Unable to delete subnet pool: Subnet pool has existing allocations."
             raise ApiError(400, text, "SubnetPoolDeleteError")
         super().remove(call, row)
@@ -174,7 +175,7 @@ class SubnetPools(Family):
             raise ApiError(400, text, "MinPrefixSubnetAllocationError")
         used = [
             ipaddress.ip_network(subnet["cidr"])
-            for subnet in self.neutron.subnets.table
+            for subnet in self.family("subnet").table
             if subnet["subnetpool_id"] == pool_id
         ]
         for prefix in row["prefixes"]:

@@ -7,12 +7,13 @@ from typing import ClassVar, Final
 
 from simulated_openstack.http import ApiError
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.neutron.family import Family
+from simulated_openstack.neutron.addresses import Addresses
+from simulated_openstack.neutron.family import Families, Family
 from simulated_openstack.neutron.fields import REQUIRED, Field, bad_request, invalid_input
-from simulated_openstack.service import Call
+from simulated_openstack.neutron.sharing import Network, SubnetPools
+from simulated_openstack.service import Call, Service
 
 UNSET: Final = "\0unset"
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -45,6 +46,17 @@ class Subnets(Family):
         "dns_publish_fixed_ip": Field(None, "any"),
     }
 
+    def __init__(self, neutron: Service, families: Families, pools: SubnetPools) -> None:
+        """Add the routes."""
+        super().__init__(neutron, families)
+        self._pools = pools
+        self.addresses = Addresses(self)
+
+    def ports_on(self, subnet_id: str) -> list[JsonObject]:
+        """Return the ports with an address of a subnet."""
+        ports = self.family("port").table
+        return [row for id_ in self.addresses.port_ids(subnet_id) if (row := ports.get(id_)) is not None]
+
     def create(self, call: Call, values: JsonObject) -> JsonObject:
         """Keep a new subnet with its gateway and its pools of addresses."""
         for name in ("prefixlen", "dns_publish_fixed_ip"):
@@ -52,7 +64,7 @@ class Subnets(Family):
         prefixlen = values.pop("prefixlen")
         values.pop("dns_publish_fixed_ip")
         cidr = self._cidr(values, prefixlen)
-        network = self.neutron.networks.visible(call, values["network_id"])
+        network = self.family("network").visible(call, values["network_id"])
         if network["project_id"] != call.caller.project_id and not call.caller.is_admin:
             self.disallow("create")
         values["cidr"] = str(cidr)
@@ -73,7 +85,7 @@ class Subnets(Family):
         after = {**row, **values}
         self._check_gateway(after["gateway_ip"], after["allocation_pools"])
         if "gateway_ip" in values and values["gateway_ip"] != row["gateway_ip"]:
-            for port in self.neutron.ports.on_subnet(row["id"]):
+            for port in self.ports_on(row["id"]):
                 if port["device_owner"] == "network:router_interface" and any(
                     fixed["ip_address"] == row["gateway_ip"] for fixed in port["fixed_ips"]
                 ):
@@ -87,7 +99,7 @@ class Subnets(Family):
 
     def remove(self, call: Call, row: JsonObject) -> None:
         """Remove a subnet without ports."""
-        ports = self.neutron.ports.on_subnet(row["id"])
+        ports = self.ports_on(row["id"])
         if any(port["device_owner"] != "network:dhcp" for port in ports):
             raise ApiError(
                 409,
@@ -100,15 +112,15 @@ class Subnets(Family):
 
     def view(self, row: JsonObject) -> JsonObject:
         """Return a subnet; it is external as its network."""
-        network = self.neutron.networks.table.get(row["network_id"]) or {}
+        network = self.family("network").table.get(row["network_id"]) or {}
         return {**super().view(row), "router:external": network.get("router:external", False)}
 
     def is_visible(self, call: Call, row: JsonObject) -> bool:
         """Whether the caller may use a subnet: as its network, but not of external networks alone."""
-        network = self.neutron.networks.table.get(row["network_id"])
+        network = self.family("network").table.get(row["network_id"])
         if super().is_visible(call, row) or network is None:
             return super().is_visible(call, row)
-        return bool(self.neutron.networks.is_visible(call, network))
+        return bool(self.family("network").is_visible(call, network))
 
     def _cidr(self, values: JsonObject, prefixlen: object) -> Network:
         """Return the range of a new subnet: as given, or from a pool."""
@@ -120,7 +132,7 @@ class Subnets(Family):
             if pool is None:
                 text = "Bad subnets request: a subnetpool must be specified in the absence of a cidr."
                 raise ApiError(400, text, "BadRequest")
-            allocated: Network = self.neutron.subnet_pools.allocate(pool, prefixlen)
+            allocated: Network = self._pools.allocate(pool, prefixlen)
             return allocated
         try:
             cidr = ipaddress.ip_network(str(values["cidr"]), strict=False)

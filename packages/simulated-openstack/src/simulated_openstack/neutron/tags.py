@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Protocol
 
-from simulated_openstack.http import ApiError, Response
+from simulated_openstack.http import ApiError, Response, Router
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.service import Call
 
-Family = Any  # its module imports this module
+
+class Tagged(Protocol):
+    """Objects with tags."""
+
+    def visible(self, call: Call, id_: str) -> JsonObject:
+        """Return an object that the caller may read."""
+
+    def owned(self, call: Call, id_: str, verb: str) -> JsonObject:
+        """Return an object that the caller may change."""
+
+    def touch(self, row: JsonObject) -> JsonObject:
+        """Keep a changed object."""
 
 
 class Tags:
     """The requests for the tags of a family's objects."""
 
-    def __init__(self, family: Family, path: str) -> None:
+    def __init__(self, router: Router, family: Tagged, path: str) -> None:
         """Add the routes below the path of an object."""
         self.family = family
-        add = family.neutron.router.add
+        add = router.add
         add("GET", f"{path}/tags", self.index)
         add("PUT", f"{path}/tags", self.replace)
         add("DELETE", f"{path}/tags", self.clear)

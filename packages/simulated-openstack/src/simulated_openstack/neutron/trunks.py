@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.neutron.family import Family
+from simulated_openstack.neutron.family import Families, Family
 from simulated_openstack.neutron.fields import REQUIRED, Field
-from simulated_openstack.service import Call
-
-Neutron = Any  # its module imports this module
+from simulated_openstack.neutron.ports import Ports
+from simulated_openstack.service import Call, Service
 
 
 class Trunks(Family):
@@ -30,25 +29,16 @@ class Trunks(Family):
         "sub_ports": Field(list, "any", put=False),
     }
 
-    def __init__(self, neutron: Neutron) -> None:
+    def __init__(self, neutron: Service, families: Families, ports: Ports) -> None:
         """Add the routes."""
-        super().__init__(neutron)
+        super().__init__(neutron, families)
+        self._ports = ports
+        ports.on_remove.append(self._require_free)
         neutron.router.add("PUT", "/v2.0/trunks/{id_}/add_subports", self.add_sub_ports)
         neutron.router.add("PUT", "/v2.0/trunks/{id_}/remove_subports", self.remove_sub_ports)
         neutron.router.add("GET", "/v2.0/trunks/{id_}/get_subports", self.sub_ports)
 
-    def of_port(self, port_id: str) -> JsonObject | None:
-        """Return the summary of the trunk whose parent is a port, or None."""
-        for row in self.table.where("port_id", port_id):
-            macs = self.neutron.ports.table
-            sub_ports = [
-                {**sub, "mac_address": (macs.get(sub["port_id"]) or {}).get("mac_address")}
-                for sub in row["sub_ports"]
-            ]
-            return {"trunk_id": row["id"], "sub_ports": sub_ports}
-        return None
-
-    def require_free(self, port: JsonObject) -> None:
+    def _require_free(self, port: JsonObject) -> None:
         """Refuse to delete a port of a trunk."""
         if self.table.count("port_id", port["id"]):
             text = f"Port {port['id']} is currently a parent port for trunk"
@@ -61,7 +51,7 @@ class Trunks(Family):
 
     def create(self, call: Call, values: JsonObject) -> JsonObject:
         """Keep a new trunk."""
-        self.neutron.ports.visible(call, values["port_id"])
+        self.family("port").visible(call, values["port_id"])
         if self.table.count("port_id", values["port_id"]):
             text = (
                 f"Port {values['port_id']} is currently in use and is not eligible for use as a parent port."
@@ -85,7 +75,7 @@ class Trunks(Family):
         row = self.owned(call, id_, "add_subports")
         self._require_enabled(row)
         for sub in (call.body or {}).get("sub_ports") or []:
-            self.neutron.ports.visible(call, sub["port_id"])
+            self.family("port").visible(call, sub["port_id"])
             self._require_unused(sub["port_id"])
             if any(other["segmentation_id"] == sub.get("segmentation_id") for other in row["sub_ports"]):
                 text = (
@@ -123,7 +113,7 @@ class Trunks(Family):
             raise ApiError(409, f"Trunk {row['id']} is currently disabled.", "TrunkDisabled")
 
     def _set_owner(self, port_id: str, owner: str) -> None:
-        port = self.neutron.ports.table.get(port_id)
+        port = self.family("port").table.get(port_id)
         if port is not None:
             port["device_owner"] = owner
-            self.neutron.ports.touch(port)
+            self._ports.touch(port)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id, precise_timestamp
+from simulated_openstack.service import Call, Service, new_id, precise_timestamp
 from simulated_openstack.state import Table
 
-Nova = Any  # its module imports this module
 HOST: Final = "fakehost"
 
 
 class Aggregates:
     """Host aggregates; there is a single host."""
 
-    def __init__(self, nova: Nova) -> None:
+    def __init__(self, nova: Service) -> None:
         """Add the routes."""
         self.table: Table = nova.cloud.state.table("nova.aggregate")
         self._last_number = 0

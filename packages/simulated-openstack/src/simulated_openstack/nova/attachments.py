@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import string
-from typing import Any
 
+from simulated_openstack.cinder.service import Cinder
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, precise_timestamp
+from simulated_openstack.nova.servers import Servers, require_state
+from simulated_openstack.service import Call, Service, precise_timestamp
 
-Nova = Any  # its module imports this module
 ATTACHABLE = ("active", "paused", "stopped", "resized", "suspended")
 
 
 class Attachments:
     """`/servers/{id}/os-volume_attachments`."""
 
-    def __init__(self, nova: Nova) -> None:
+    def __init__(self, nova: Service, servers: Servers, cinder: Cinder) -> None:
         """Add the routes."""
+        self._servers, self._cinder = servers, cinder
         self.nova = nova
         nova.cloud.schedule.register("volume.attached", self._attached)
         nova.cloud.schedule.register("volume.detached", self._detached)
@@ -31,17 +32,17 @@ class Attachments:
 
     def index(self, call: Call, id_: str) -> Response:
         """List the volumes of a server."""
-        row = self.nova.servers.visible(call, id_)
+        row = self._servers.visible(call, id_)
         return Response(200, {"volumeAttachments": [self._view(call, row, item) for item in row["volumes"]]})
 
     def attach(self, call: Call, id_: str) -> Response:
         """Attach a volume after a while."""
-        row = self.nova.servers.visible(call, id_)
+        row = self._servers.visible(call, id_)
         given = (call.body or {}).get("volumeAttachment") or {}
         volume_id = given.get("volumeId", "")
-        cinder = self.nova.cinder
+        cinder = self._cinder
         volume = cinder.volumes.visible(call, volume_id)
-        self.nova.actions.require_state(row, "attach_volume", ATTACHABLE)
+        require_state(row, "attach_volume", ATTACHABLE)
         if any(item["id"] == volume_id for item in row["volumes"]):
             text = f"Invalid volume: volume {volume_id} is already attached to instances: {id_}"
             raise ApiError(400, text)
@@ -51,8 +52,8 @@ class Attachments:
         keep = bool(given.get("delete_on_termination"))
         item = {"id": volume_id, "device": device, "delete_on_termination": keep, "tag": given.get("tag")}
         row["volumes"] = [*row["volumes"], item]
-        self.nova.servers.record(call, row, "attach_volume")
-        self.nova.servers.touch(row)
+        self._servers.record(call, row, "attach_volume")
+        self._servers.touch(row)
         volume["status"] = "attaching"
         cinder.volumes.touch(volume)
         fault = self.nova.cloud.faults.action("attach_volume", row["name"])
@@ -67,25 +68,25 @@ class Attachments:
 
     def show(self, call: Call, id_: str, volume_id: str) -> Response:
         """Show a volume of a server."""
-        row = self.nova.servers.visible(call, id_)
+        row = self._servers.visible(call, id_)
         return Response(200, {"volumeAttachment": self._view(call, row, self._item(row, volume_id))})
 
     def change(self, call: Call, id_: str, volume_id: str) -> Response:
         """Change whether a volume is deleted with the server."""
-        row = self.nova.servers.visible(call, id_)
+        row = self._servers.visible(call, id_)
         given = (call.body or {}).get("volumeAttachment") or {}
         item = self._item(row, volume_id)
         if "delete_on_termination" in given:
             item["delete_on_termination"] = bool(given["delete_on_termination"])
-        self.nova.servers.touch(row)
+        self._servers.touch(row)
         return Response(202)
 
     def detach(self, call: Call, id_: str, volume_id: str) -> Response:
         """Detach a volume after a while."""
-        row = self.nova.servers.visible(call, id_)
+        row = self._servers.visible(call, id_)
         self._item(row, volume_id)
-        self.nova.actions.require_state(row, "detach_volume", ATTACHABLE)
-        volume = self.nova.cinder.volumes.found(volume_id)
+        require_state(row, "detach_volume", ATTACHABLE)
+        volume = self._cinder.volumes.found(volume_id)
         if volume["status"] != "in-use":
             raise ApiError(
                 400,
@@ -94,9 +95,9 @@ class Attachments:
                 f" 'attached' to detach. Currently: status: '{volume['status']}'.",
             )
         volume["status"] = "detaching"
-        self.nova.cinder.volumes.touch(volume)
-        self.nova.servers.record(call, row, "detach_volume")
-        self.nova.servers.table.save(row)
+        self._cinder.volumes.touch(volume)
+        self._servers.record(call, row, "detach_volume")
+        self._servers.table.save(row)
         seconds = self.nova.cloud.delays.volume_action
         self.nova.cloud.schedule.after(seconds, "volume.detached", id_, volume_id)
         return Response(202)
@@ -109,7 +110,7 @@ class Attachments:
         raise ApiError(404, f"Instance {row['id']} is not attached to volume {volume_id}")
 
     def _view(self, call: Call, row: JsonObject, item: JsonObject) -> JsonObject:
-        volume = self.nova.cinder.volumes.table.get(item["id"]) or {"attachments": []}
+        volume = self._cinder.volumes.table.get(item["id"]) or {"attachments": []}
         view = {"serverId": row["id"], "volumeId": item["id"], "device": item["device"]}
         if call.version >= (2, 70):
             view["tag"] = item["tag"]
@@ -121,26 +122,26 @@ class Attachments:
         return {**view, "attachment_id": own[0]["attachment_id"] if own else None, "bdm_uuid": item["id"]}
 
     def _attached(self, id_: str, volume_id: str, error: str | None) -> None:
-        row = self.nova.servers.table.get(id_)
-        volume = self.nova.cinder.volumes.table.get(volume_id)
+        row = self._servers.table.get(id_)
+        volume = self._cinder.volumes.table.get(volume_id)
         item = next((item for item in row["volumes"] if item["id"] == volume_id), None) if row else None
         if volume is None:
             return
         if row is None or item is None or error:
             volume["status"] = "available"
-            self.nova.cinder.volumes.touch(volume)
+            self._cinder.volumes.touch(volume)
             if row is not None:
-                self.nova.servers.mark_failed(row, "attach_volume")
+                self._servers.mark_failed(row, "attach_volume")
                 row["volumes"] = [entry for entry in row["volumes"] if entry["id"] != volume_id]
-                self.nova.servers.touch(row)
+                self._servers.touch(row)
             return
-        self.nova.cinder.actions.end_attach(volume, id_, item["device"], precise_timestamp())
+        self._cinder.actions.end_attach(volume, id_, item["device"], precise_timestamp())
 
     def _detached(self, id_: str, volume_id: str) -> None:
-        row = self.nova.servers.table.get(id_)
+        row = self._servers.table.get(id_)
         if row is not None:
             row["volumes"] = [item for item in row["volumes"] if item["id"] != volume_id]
-            self.nova.servers.touch(row)
-        volume = self.nova.cinder.volumes.table.get(volume_id)
+            self._servers.touch(row)
+        volume = self._cinder.volumes.table.get(volume_id)
         if volume is not None:
-            self.nova.cinder.actions.end_detach(volume, id_)
+            self._cinder.actions.end_detach(volume, id_)

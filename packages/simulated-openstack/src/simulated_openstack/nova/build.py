@@ -7,14 +7,22 @@ import binascii
 import secrets
 import string
 import time
-from typing import Any, Final
+from typing import Final
 
+from simulated_openstack.cinder.service import Cinder
+from simulated_openstack.glance.service import Glance
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
+from simulated_openstack.neutron.service import Neutron
+from simulated_openstack.nova.aggregates import Aggregates
+from simulated_openstack.nova.flavors import Flavors
+from simulated_openstack.nova.interfaces import Interfaces
+from simulated_openstack.nova.keys import KeyPairs, ServerGroups
 from simulated_openstack.nova.pages import links_of
-from simulated_openstack.service import Call, new_id, precise_timestamp, timestamp
+from simulated_openstack.nova.quotas import Quotas
+from simulated_openstack.nova.servers import Servers
+from simulated_openstack.service import Call, Service, new_id, precise_timestamp, timestamp
 
-Nova = Any  # its module imports this module
 KNOWN: Final = frozenset(
     {
         "name",
@@ -40,8 +48,24 @@ NO_NETWORK: Final = "Failed to allocate the network(s), not rescheduling."
 class Build:
     """`POST /servers`."""
 
-    def __init__(self, nova: Nova) -> None:
+    def __init__(
+        self,
+        nova: Service,
+        servers: Servers,
+        neutron: Neutron,
+        flavors: Flavors,
+        keys: KeyPairs,
+        groups: ServerGroups,
+        aggregates: Aggregates,
+        quotas: Quotas,
+        glance: Glance,
+        cinder: Cinder,
+        interfaces: Interfaces,
+    ) -> None:
         """Add the route."""
+        self._servers, self._neutron, self._flavors, self._keys = servers, neutron, flavors, keys
+        self._groups, self._aggregates, self._quotas, self._glance = groups, aggregates, quotas, glance
+        self._cinder, self._interfaces = cinder, interfaces
         self.nova = nova
         nova.cloud.schedule.register("server.built", self._built)
         nova.router.add("POST", "/v2.1/servers", self.post)
@@ -58,11 +82,11 @@ class Build:
             text = f"Additional properties are not allowed ('{unknown[0]}' was unexpected)"
             raise ApiError(400, f"Invalid input for field/attribute server. {text}")
         row = self._row(call, given, hints)
-        self.nova.servers.record(call, row, "create")
-        self.nova.servers.table.save(row)
+        self._servers.record(call, row, "create")
+        self._servers.table.save(row)
         for id_ in row["port_ids"]:
-            port = self.nova.neutron.ports.found(id_)
-            self.nova.neutron.ports.apply(port, {"device_id": row["id"]})
+            port = self._neutron.ports.found(id_)
+            self._neutron.ports.apply(port, {"device_id": row["id"]})
         self._begin(row)
         groups = [{"name": item["name"]} for item in given.get("security_groups") or [{"name": "default"}]]
         view = {
@@ -90,21 +114,21 @@ class Build:
             raise ApiError(
                 400, f"Invalid input for field/attribute name. Value: {name}. '' should be non-empty"
             )
-        flavor = self.nova.flavors.usable(call, given.get("flavorRef", ""), status=400)
+        flavor = self._flavors.usable(call, given.get("flavorRef", ""), status=400)
         disks = given.get("block_device_mapping_v2") or []
         image_id = self._image(call, given, disks)
-        if given.get("key_name") and self.nova.keys.find(call.caller.user_id, given["key_name"]) is None:
+        if given.get("key_name") and self._keys.find(call.caller.user_id, given["key_name"]) is None:
             raise ApiError(400, "Invalid key_name provided.")
         _check_user_data(given.get("user_data"))
-        groups = self._groups(call, given)
+        groups = self._group_ids(call, given)
         networks = self._networks(call, given)
         if hints.get("group"):
-            self.nova.groups.found(hints["group"], status=400)
+            self._groups.found(hints["group"], status=400)
         zone = (given.get("availability_zone") or "").split(":")[0]
-        if zone and zone not in self.nova.aggregates.zone_names():
+        if zone and zone not in self._aggregates.zone_names():
             raise ApiError(400, "The requested availability zone is not available")
         volumes = self._volumes(call, disks)
-        self.nova.quotas.require(call.caller.project_id, flavor)
+        self._quotas.require(call.caller.project_id, flavor)
         return {
             **_new_server(call, given, name),
             "flavor": {key: value for key, value in flavor.items() if key != "access"},
@@ -117,7 +141,7 @@ class Build:
             "port_ids": [item["port"] for item in networks if "port" in item],
             "volumes": volumes,
             "disks": _new_volumes(disks),
-            "number": len(self.nova.servers.table) + 1,
+            "number": len(self._servers.table) + 1,
         }
 
     def _image(self, call: Call, given: JsonObject, disks: list[JsonObject]) -> str:
@@ -126,7 +150,7 @@ class Build:
             if not disks and not given.get("block_device_mapping"):
                 raise ApiError(400, "Missing imageRef attribute")
             return ""
-        images = self.nova.glance.images
+        images = self._glance.images
         try:
             image = images.visible(call, image_id.rsplit("/", 1)[-1])
         except ApiError as error:
@@ -135,9 +159,9 @@ class Build:
             raise ApiError(400, f"Image {image_id} is not active.")
         return str(image["id"])
 
-    def _groups(self, call: Call, given: JsonObject) -> list[str]:
+    def _group_ids(self, call: Call, given: JsonObject) -> list[str]:
         """Return the ids of the security groups, given by name or id."""
-        table = self.nova.neutron.security_groups
+        table = self._neutron.security_groups
         own = table.table.where("project_id", call.caller.project_id)
         ids = []
         for item in given.get("security_groups") or ():
@@ -157,7 +181,7 @@ class Build:
     def _networks(self, call: Call, given: JsonObject) -> list[JsonObject]:
         """Return the networks to connect: each a port, or a network with an address."""
         wanted = given.get("networks")
-        neutron = self.nova.neutron
+        neutron = self._neutron
         if wanted == "none":
             return []
         if wanted in (None, "auto", []):
@@ -181,7 +205,7 @@ class Build:
         return items
 
     def _port(self, call: Call, id_: str) -> str:
-        ports = self.nova.neutron.ports
+        ports = self._neutron.ports
         port = ports.table.get(id_)
         if port is None or not ports.is_visible(call, port):
             raise ApiError(400, f"Port id {id_} could not be found.")
@@ -191,7 +215,7 @@ class Build:
 
     def _volumes(self, call: Call, disks: list[JsonObject]) -> list[JsonObject]:
         """Return the existing volumes to attach; they are reserved."""
-        cinder = self.nova.cinder
+        cinder = self._cinder
         attached = []
         for disk in disks:
             if disk.get("source_type") != "volume":
@@ -209,7 +233,7 @@ class Build:
     # the end of the build
 
     def _built(self, id_: str, error: str | None) -> None:
-        row = self.nova.servers.table.get(id_)
+        row = self._servers.table.get(id_)
         if row is None or row["vm_state"] != "building" or row["task_state"] == "deleting":
             return
         if row["flavor"]["vcpus"] > HOST_CPUS:
@@ -230,16 +254,16 @@ class Build:
                 return
             row |= {"vm_state": "active", "task_state": None, "power_state": 1}
             row["launched_at"] = precise_timestamp()
-            self.nova.servers.touch(row)
+            self._servers.touch(row)
 
     def _fail(self, row: JsonObject, message: str) -> None:
         row |= {"vm_state": "error", "task_state": None}
         row["fault"] = {"code": 500, "created": timestamp(), "message": message}
-        self.nova.servers.touch(row)
+        self._servers.touch(row)
 
     def _connect(self, row: JsonObject) -> None:
         """Bind the ports of a server, and make those that the request left to nova."""
-        neutron = self.nova.neutron
+        neutron = self._neutron
         ids = []
         for item in row["networks"]:
             if "port" in item:
@@ -254,14 +278,14 @@ class Build:
                 port = neutron.ports.add(network, row["project_id"], values)
                 row["own_ports"].append(port["id"])
             ids.append(port["id"])
-            self.nova.interfaces.bind(row, port)
+            self._interfaces.bind(row, port)
             if port["binding:vif_type"] == "binding_failed":
                 raise ApiError(500, "binding failed")
         row["port_ids"] = ids
 
     def _add_disks(self, row: JsonObject) -> None:
         """Attach the volumes, and make those that are made from images or empty."""
-        cinder = self.nova.cinder
+        cinder = self._cinder
         for disk in row.pop("disks", []):
             volume = cinder.volumes.make(row, disk)
             entry = {"id": volume["id"], "device": disk.get("device_name"), "tag": disk.get("tag")}

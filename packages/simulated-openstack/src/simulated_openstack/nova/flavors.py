@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.nova.pages import links_of, listing
-from simulated_openstack.service import Call, new_id
+from simulated_openstack.service import Call, Service, new_id
 from simulated_openstack.state import Table
 
-Nova = Any  # its module imports this module
 PUBLIC = "os-flavor-access:is_public"
 
 
 class Flavors:
     """All flavors."""
 
-    def __init__(self, nova: Nova) -> None:
+    def __init__(self, nova: Service) -> None:
         """Add the routes."""
         self.table: Table = nova.cloud.state.table("nova.flavor")
         add = nova.router.add

@@ -5,23 +5,23 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from typing import Any
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call, new_id, precise_timestamp
+from simulated_openstack.nova.quotas import Quotas
+from simulated_openstack.nova.servers import Servers
+from simulated_openstack.service import Call, Service, new_id, precise_timestamp
 from simulated_openstack.state import Table
 
-Nova = Any  # its module imports this module
 PRIVATE = "-----BEGIN RSA PRIVATE KEY-----\nc2ltdWxhdGVk\n-----END RSA PRIVATE KEY-----\n"
 
 
 class KeyPairs:
     """The key pairs of all users."""
 
-    def __init__(self, nova: Nova) -> None:
+    def __init__(self, nova: Service, quotas: Quotas) -> None:
         """Add the routes."""
-        self.nova = nova
+        self._quotas = quotas
         self.table: Table = nova.cloud.state.table("nova.key_pair", "user_id")
         add = nova.router.add
         add("GET", "/v2.1/os-keypairs", self.index)
@@ -57,7 +57,7 @@ class KeyPairs:
             raise ApiError(400, text)
         if self.find(user, name) is not None:
             raise ApiError(409, f"Key pair '{name}' already exists.")
-        if self.nova.quotas.of(call.caller.project_id)["key_pairs"] <= self.table.count("user_id", user):
+        if self._quotas.of(call.caller.project_id)["key_pairs"] <= self.table.count("user_id", user):
             raise ApiError(403, "Quota exceeded, too many key pairs.")
         made = key is None
         key = key if key is not None else f"ssh-rsa {base64.b64encode(new_id().encode()).decode()} simulated"
@@ -113,9 +113,9 @@ class KeyPairs:
 class ServerGroups:
     """Groups of servers with a policy of placement, which is kept and not applied."""
 
-    def __init__(self, nova: Nova) -> None:
+    def __init__(self, nova: Service, quotas: Quotas, servers: Servers) -> None:
         """Add the routes."""
-        self.nova = nova
+        self._quotas, self._servers = quotas, servers
         self.table: Table = nova.cloud.state.table("nova.server_group", "project_id")
         add = nova.router.add
         add("GET", "/v2.1/os-server-groups", self.index)
@@ -150,7 +150,7 @@ class ServerGroups:
             )
             raise ApiError(400, text)
         project = call.caller.project_id
-        if self.nova.quotas.of(project)["server_groups"] <= self.table.count("project_id", project):
+        if self._quotas.of(project)["server_groups"] <= self.table.count("project_id", project):
             raise ApiError(403, "Quota exceeded, too many server groups.")
         row = {
             "id": new_id(),
@@ -173,7 +173,7 @@ class ServerGroups:
         return Response(204)
 
     def _view(self, call: Call, row: JsonObject) -> JsonObject:
-        servers = self.nova.servers.table.where("group_id", row["id"])
+        servers = self._servers.table.where("group_id", row["id"])
         view = {"id": row["id"], "name": row["name"], "members": [server["id"] for server in servers]}
         if call.version >= (2, 13):
             view |= {"project_id": row["project_id"], "user_id": row["user_id"]}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import Call
+from simulated_openstack.nova.servers import Servers
+from simulated_openstack.service import Call, Service
 from simulated_openstack.state import Table
 
-Nova = Any  # its module imports this module
 DEFAULTS: Final = {
     "cores": 20,
     "instances": 10,
@@ -25,8 +25,9 @@ OLD: Final = {"injected_files": 5, "injected_file_content_bytes": 10_240, "injec
 class Quotas:
     """The limits of each project."""
 
-    def __init__(self, nova: Nova) -> None:
+    def __init__(self, nova: Service, servers: Servers) -> None:
         """Add the routes."""
+        self._servers = servers
         self.nova = nova
         self.table: Table = nova.cloud.state.table("nova.quota")
         add = nova.router.add
@@ -48,7 +49,7 @@ class Quotas:
 
     def used(self, project: str) -> JsonObject:
         """Return the usage of a project."""
-        flavors = [row["flavor"] for row in self.nova.servers.table.where("project_id", project)]
+        flavors = [row["flavor"] for row in self._servers.table.where("project_id", project)]
         return {
             "instances": len(flavors),
             "cores": sum(flavor["vcpus"] for flavor in flavors),
@@ -129,7 +130,9 @@ class Quotas:
             "totalCoresUsed": used["cores"],
             "totalInstancesUsed": used["instances"],
             "totalRAMUsed": used["ram"],
-            "totalServerGroupsUsed": self.nova.groups.table.count("project_id", project),
+            "totalServerGroupsUsed": self.nova.cloud.state.table("nova.server_group").count(
+                "project_id", project
+            ),
         }
         return Response(200, {"limits": {"rate": [], "absolute": absolute}})
 

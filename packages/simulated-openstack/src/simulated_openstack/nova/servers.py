@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
+from simulated_openstack.cinder.service import Cinder
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.nova.interfaces import FREE
+from simulated_openstack.neutron.service import Neutron
 from simulated_openstack.nova.pages import links_of, page_of
 from simulated_openstack.nova.view import server_view, status_of
-from simulated_openstack.service import Call, timestamp
+from simulated_openstack.service import Call, Service, timestamp
 from simulated_openstack.state import Table
 
-Nova = Any  # its module imports this module
+FREE: Final = {"device_id": "", "device_owner": "", "binding:host_id": ""}  # a port without a server
 MAX_ACTIONS: Final = 50  # kept for each server
 
 
 class Servers:
     """All servers."""
 
-    def __init__(self, nova: Nova) -> None:
+    def __init__(self, nova: Service, neutron: Neutron, cinder: Cinder) -> None:
         """Add the routes."""
+        self._neutron, self._cinder = neutron, cinder
         self.nova = nova
         self.table: Table = nova.cloud.state.table("nova.server", "project_id", "group_id")
         schedule = nova.cloud.schedule
@@ -60,18 +62,28 @@ class Servers:
 
     def ports(self, row: JsonObject) -> list[JsonObject]:
         """Return the ports of a server, in their order."""
-        ports = self.nova.neutron.ports.table
+        ports = self._neutron.ports.table
         found = [port for id_ in row["port_ids"] if (port := ports.get(id_)) is not None]
         return [port for port in found if port["device_id"] == row["id"]]
 
     def volumes(self, row: JsonObject) -> list[JsonObject]:
         """Return the volumes of a server."""
-        volumes = self.nova.cinder.volumes.table
+        volumes = self._cinder.volumes.table
         return [volume for item in row["volumes"] if (volume := volumes.get(item["id"])) is not None]
+
+    def release(self, row: JsonObject, port: JsonObject) -> None:
+        """Free a port; ports that nova made are deleted."""
+        ports = self._neutron.ports
+        row["port_ids"] = [id_ for id_ in row["port_ids"] if id_ != port["id"]]
+        if port["id"] in row["own_ports"]:
+            row["own_ports"].remove(port["id"])
+            ports.discard(port)
+        else:
+            ports.apply(port, FREE)
 
     def view(self, call: Call, row: JsonObject) -> JsonObject:
         """Return a server as the API shows it."""
-        return server_view(self.nova, call, row)
+        return server_view(self._neutron, self.ports(row), call, row)
 
     # requests
 
@@ -199,7 +211,7 @@ class Servers:
             self.touch(row)
             return
         for port in self.ports(row):
-            self.nova.interfaces.release(row, port)
+            self.release(row, port)
         self._detach_volumes(row)
         row |= {"vm_state": "deleted", "task_state": None, "volumes": [], "power_state": 4}
         self.touch(row)
@@ -207,15 +219,15 @@ class Servers:
 
     def _detach_volumes(self, row: JsonObject) -> None:
         for item, volume in zip(list(row["volumes"]), self.volumes(row), strict=False):
-            self.nova.cinder.actions.end_detach(volume, row["id"])
+            self._cinder.actions.end_detach(volume, row["id"])
             if item["delete_on_termination"]:
-                self.nova.cinder.volumes.remove(volume)
+                self._cinder.volumes.remove(volume)
 
     def _purged(self, id_: str) -> None:
         self.table.remove(id_)
 
     def _ports_freed(self, id_: str, port_ids: list[str]) -> None:
-        ports = self.nova.neutron.ports
+        ports = self._neutron.ports
         for port_id in port_ids:
             port = ports.table.get(port_id)
             if port is not None and port["device_id"] == id_:
@@ -257,3 +269,12 @@ def _seconds(text: str) -> float:
 
 def _fault(message: str) -> JsonObject:
     return {"code": 500, "created": timestamp(), "message": message}
+
+
+def require_state(row: JsonObject, verb: str, states: Collection[str]) -> None:
+    """Refuse an action on a server in other states, or during another task."""
+    start = f"Cannot '{verb}' instance {row['id']} while it is in"
+    if row["vm_state"] not in states:
+        raise ApiError(409, f"{start} vm_state {row['vm_state']}")
+    if row["task_state"] is not None:
+        raise ApiError(409, f"{start} task_state {row['task_state']}")

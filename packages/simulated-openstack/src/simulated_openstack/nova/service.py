@@ -51,18 +51,30 @@ class Nova(Service):
         self.router.add("GET", "/v2.1", self._version)
         self.router.add("GET", "/v2.1/extensions", self._extensions)
         self.router.add("GET", "/v2.1/os-migrations", self._migrations)
-        self.quotas = Quotas(self)
         self.flavors = Flavors(self)
-        self.keys = KeyPairs(self)
-        self.groups = ServerGroups(self)
         self.aggregates = Aggregates(self)
-        self.servers = Servers(self)
-        self.usage = Usage(self)
-        self.labels = Labels(self)
-        self.actions = Actions(self)
-        self.interfaces = Interfaces(self)
-        self.attachments = Attachments(self)
-        self.build = Build(self)
+        self.servers = Servers(self, self.neutron, self.cinder)
+        self.quotas = Quotas(self, self.servers)
+        self.keys = KeyPairs(self, self.quotas)
+        self.groups = ServerGroups(self, self.quotas, self.servers)
+        self.usage = Usage(self, self.servers)
+        self.labels = Labels(self, self.servers)
+        self.actions = Actions(self, self.servers, self.flavors, self.glance, self.neutron)
+        self.interfaces = Interfaces(self, self.neutron, self.servers)
+        self.attachments = Attachments(self, self.servers, self.cinder)
+        self.build = Build(
+            self,
+            self.servers,
+            self.neutron,
+            self.flavors,
+            self.keys,
+            self.groups,
+            self.aggregates,
+            self.quotas,
+            self.glance,
+            self.cinder,
+            self.interfaces,
+        )
 
     def answer(self, request: Request) -> Response:
         """Handle a request, and name the microversion in its answer."""

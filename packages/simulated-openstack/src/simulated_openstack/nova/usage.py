@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.nova.pages import page_of
-from simulated_openstack.service import Call
-from simulated_openstack.state import Table
-
-Nova = Any  # its module imports this module
+from simulated_openstack.nova.servers import Servers
+from simulated_openstack.service import Call, Service
 
 ROOT: Final = "/v2.1/os-simple-tenant-usage"
 PAGES: Final = (2, 40)  # first version with pages
@@ -20,9 +19,9 @@ PAGES: Final = (2, 40)  # first version with pages
 class Usage:
     """`/os-simple-tenant-usage`."""
 
-    def __init__(self, nova: Nova) -> None:
+    def __init__(self, nova: Service, servers: Servers) -> None:
         """Add the routes."""
-        self._servers: Table = nova.servers.table
+        self._servers = servers
         nova.router.add("GET", ROOT, self.index)
         nova.router.add("GET", f"{ROOT}/{{project}}", self.show)
 
@@ -31,7 +30,7 @@ class Usage:
         if not call.caller.is_admin:
             raise _refusal("list")
         begin, end = _period(call)
-        rows, links = _page(call, _in_period(self._servers, end), "tenant_usages")
+        rows, links = _page(call, _in_period(self._servers.table, end), "tenant_usages")
         detailed = call.request.value("detailed") == "1"
         shown = []
         for project in sorted({row["project_id"] for row in rows}):
@@ -44,7 +43,7 @@ class Usage:
         if not call.caller.is_admin and project != call.caller.project_id:
             raise _refusal("show")
         begin, end = _period(call)
-        own = self._servers.where("project_id", project)
+        own = self._servers.table.where("project_id", project)
         rows, links = _page(call, _in_period(own, end), "tenant_usage")
         return Response(200, {"tenant_usage": _usage(project, rows, begin, end) if rows else {}, **links})
 
@@ -79,7 +78,7 @@ def _started_at(row: JsonObject) -> datetime:
     return datetime.fromisoformat(row["created"])
 
 
-def _in_period(rows: Any, end: datetime) -> list[JsonObject]:
+def _in_period(rows: Iterable[JsonObject], end: datetime) -> list[JsonObject]:
     return [row for row in rows if _started_at(row) <= end]
 
 

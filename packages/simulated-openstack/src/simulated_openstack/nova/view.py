@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from simulated_openstack.json_types import JsonObject
+from simulated_openstack.neutron.service import Neutron
 from simulated_openstack.nova.pages import links_of
 from simulated_openstack.service import Call
 
@@ -42,7 +43,7 @@ def status_of(row: JsonObject) -> str:
     return STATUSES[row["vm_state"]]
 
 
-def server_view(nova: Any, call: Call, row: JsonObject) -> JsonObject:
+def server_view(neutron: Neutron, ports: list[JsonObject], call: Call, row: JsonObject) -> JsonObject:
     """Return a server as the API shows it to a caller."""
     placed = row["vm_state"] not in {"building", "deleted"} and row["launched_at"] is not None
     view: JsonObject = {
@@ -52,7 +53,7 @@ def server_view(nova: Any, call: Call, row: JsonObject) -> JsonObject:
         "links": links_of(call, "servers", row["id"]),
         "image": _image(call, row),
         "flavor": _flavor(call, row),
-        "addresses": _addresses(nova, row),
+        "addresses": _addresses(neutron, ports, row),
         "accessIPv4": row["accessIPv4"],
         "accessIPv6": row["accessIPv6"],
         "hostId": HOST_ID if placed else "",
@@ -70,7 +71,7 @@ def server_view(nova: Any, call: Call, row: JsonObject) -> JsonObject:
         view["fault"] = row["fault"]
     if row["vm_state"] in {"building", "active", "stopped", "resized"}:
         view["progress"] = 0
-    groups = _groups(nova, row)
+    groups = _groups(neutron, ports, row)
     if groups:
         view["security_groups"] = [{"name": name} for name in groups]
     _add_newer(call, row, view)
@@ -135,10 +136,9 @@ def _flavor(call: Call, row: JsonObject) -> JsonObject:
     return {**{name: flavor[name] for name in names}, "original_name": flavor["name"]}
 
 
-def _addresses(nova: Any, row: JsonObject) -> JsonObject:
-    neutron = nova.neutron
+def _addresses(neutron: Neutron, ports: list[JsonObject], row: JsonObject) -> JsonObject:
     found: JsonObject = {}
-    for port in nova.servers.ports(row) if row["vm_state"] not in {"building", "deleted"} else ():
+    for port in ports if row["vm_state"] not in {"building", "deleted"} else ():
         network = neutron.networks.table.get(port["network_id"]) or {"name": port["network_id"]}
         entries = found.setdefault(network["name"], [])
         for fixed in port["fixed_ips"]:
@@ -160,9 +160,9 @@ def _volumes(call: Call, row: JsonObject) -> list[JsonObject]:
     return [{name: item[name] for name in names} for item in row["volumes"]]
 
 
-def _groups(nova: Any, row: JsonObject) -> list[str]:
+def _groups(neutron: Neutron, ports: list[JsonObject], row: JsonObject) -> list[str]:
     """Return the names of the security groups of the ports."""
-    table = nova.neutron.security_groups.table
-    ports = nova.servers.ports(row) if row["vm_state"] not in {"building", "deleted"} else []
+    table = neutron.security_groups.table
+    ports = ports if row["vm_state"] not in {"building", "deleted"} else []
     ids = dict.fromkeys(id_ for port in ports for id_ in port["security_groups"])
     return [group["name"] for id_ in ids if (group := table.get(id_)) is not None]

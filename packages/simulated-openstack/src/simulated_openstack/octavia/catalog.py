@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from simulated_openstack.http import ApiError, Response
+from simulated_openstack.http import ApiError
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.octavia.family import (
+from simulated_openstack.octavia.family import Family
+from simulated_openstack.octavia.fields import (
     DESCRIPTION,
-    FORBIDDEN,
     NAME,
     REQUIRED,
-    ROOT,
-    Family,
     Field,
-    validation_failure,
 )
 from simulated_openstack.octavia.load_balancers import PROVIDERS
-from simulated_openstack.service import Call
+from simulated_openstack.octavia.quotas import Quotas
+from simulated_openstack.service import Call, Service
 from simulated_openstack.state import Table
 
-Octavia = Any  # its module imports this module
-
 HIDDEN: Final = frozenset({"project_id", "tenant_id", "created_at", "updated_at"})
-QUOTAS: Final = ("loadbalancer", "listener", "member", "pool", "healthmonitor", "l7policy", "l7rule")
 
 
 class Settings(Family):
@@ -93,7 +88,7 @@ class FlavorProfiles(Profiles):
 
     def users(self) -> list[JsonObject]:
         """Return the flavors."""
-        return list(self.octavia.flavors.table)
+        return list(self.rows("flavor"))
 
 
 class ZoneProfiles(Profiles):
@@ -113,7 +108,7 @@ class ZoneProfiles(Profiles):
 
     def users(self) -> list[JsonObject]:
         """Return the availability zones."""
-        return list(self.octavia.zones.table)
+        return list(self.rows("availability_zone"))
 
 
 class Flavors(Settings):
@@ -131,15 +126,20 @@ class Flavors(Settings):
         "flavor_profile_id": Field(REQUIRED, put=False),
     }
 
+    def __init__(self, octavia: Service, quotas: Quotas, profiles: FlavorProfiles) -> None:
+        """Add the routes."""
+        super().__init__(octavia, quotas)
+        self._profiles = profiles
+
     def create(self, call: Call, values: JsonObject, **parents: str) -> JsonObject:
         """Keep a new flavor."""
-        self.octavia.flavor_profiles.found(values["flavor_profile_id"])
+        self._profiles.found(values["flavor_profile_id"])
         _require_unique(self.table, "flavor", values["name"])
         return super().create(call, values, **parents)
 
     def remove(self, call: Call, row: JsonObject) -> None:
         """Remove a flavor that no load balancer uses."""
-        if any(balancer["flavor_id"] == row["id"] for balancer in self.octavia.load_balancers.table):
+        if any(balancer["flavor_id"] == row["id"] for balancer in self.rows("loadbalancer")):
             raise ApiError(409, f"Flavor {row['id']} is in use and cannot be modified.")
         super().remove(call, row)
 
@@ -159,88 +159,27 @@ class Zones(Settings):
         "availability_zone_profile_id": Field(REQUIRED, put=False),
     }
 
+    def __init__(self, octavia: Service, quotas: Quotas, profiles: ZoneProfiles) -> None:
+        """Add the routes."""
+        super().__init__(octavia, quotas)
+        self._profiles = profiles
+
     def create(self, call: Call, values: JsonObject, **parents: str) -> JsonObject:
         """Keep a new zone."""
         del call, parents
-        self.octavia.zone_profiles.found(values["availability_zone_profile_id"])
+        self._profiles.found(values["availability_zone_profile_id"])
         _require_unique(self.table, "availability zone", values["name"])
         return self.table.save({**values, "id": values["name"]})
 
     def remove(self, call: Call, row: JsonObject) -> None:
         """Remove a zone that no load balancer uses."""
-        if any(
-            balancer["availability_zone"] == row["name"] for balancer in self.octavia.load_balancers.table
-        ):
+        if any(balancer["availability_zone"] == row["name"] for balancer in self.rows("loadbalancer")):
             raise ApiError(409, f"Availability Zone {row['name']} is in use and cannot be modified.")
         super().remove(call, row)
 
     def view(self, row: JsonObject) -> JsonObject:
         """Return a zone, which has no id."""
         return {key: value for key, value in super().view(row).items() if key != "id"}
-
-
-class Quotas:
-    """The limits of each project; by default there are none."""
-
-    def __init__(self, octavia: Octavia) -> None:
-        """Add the routes."""
-        self.octavia = octavia
-        self.table: Table = octavia.cloud.state.table("octavia.quota")
-        add, one = octavia.router.add, f"{ROOT}/quotas/{{project}}"
-        add("GET", f"{ROOT}/quotas", self.index)
-        add("GET", one, self.show)
-        add("PUT", one, self.change)
-        add("DELETE", one, self.reset)
-
-    def of(self, project: str) -> JsonObject:
-        """Return the quotas of a project."""
-        row = self.table.get(project) or {}
-        return {name: row.get(name, -1) for name in QUOTAS}
-
-    def require(self, family: Family, project: str) -> None:
-        """Refuse another object if the project has as many as it may have."""
-        limit = self.of(project).get(family.quota, -1)
-        if 0 <= limit <= family.table.count("project_id", project):
-            raise ApiError(403, f"Quota has been met for resources: {family.label}")
-
-    def index(self, call: Call) -> Response:
-        """List the projects with quotas of their own."""
-        _require_admin(call)
-        return Response(200, {"quotas": [self._view(row["id"]) for row in self.table]})
-
-    def show(self, call: Call, project: str) -> Response:
-        """Show quotas."""
-        if project != call.caller.project_id:
-            _require_admin(call)
-        return Response(200, {"quota": self._view(project)})
-
-    def change(self, call: Call, project: str) -> Response:
-        """Change quotas."""
-        _require_admin(call)
-        given = (call.body or {}).get("quota") or {}
-        unknown = [name for name in given if name not in QUOTAS]
-        if unknown:
-            raise validation_failure(f"Unknown attribute: {', '.join(unknown)}")
-        self.table.save({**(self.table.get(project) or {}), **given, "id": project})
-        return Response(202, {"quota": self._view(project)})
-
-    def reset(self, call: Call, project: str) -> Response:
-        """Return to the default quotas."""
-        _require_admin(call)
-        if self.table.get(project) is None:
-            raise ApiError(404, f"Quotas {project} not found.")
-        self.table.remove(project)
-        return Response(202)
-
-    def _view(self, project: str) -> JsonObject:
-        quotas = self.of(project)
-        former = {"load_balancer": quotas["loadbalancer"], "health_monitor": quotas["healthmonitor"]}
-        return {"project_id": project, "tenant_id": project, **quotas, **former}
-
-
-def _require_admin(call: Call) -> None:
-    if not call.caller.is_admin:
-        raise ApiError(403, FORBIDDEN)
 
 
 def _require_unique(table: Table, kind: str, name: str) -> None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.neutron.fields import only_fields, page
-from simulated_openstack.service import Call, new_id, project_of, timestamp
+from simulated_openstack.octavia.fields import FORBIDDEN, REQUIRED, ROOT, Field, checked_value, invalid
+from simulated_openstack.octavia.quotas import Quotas
+from simulated_openstack.service import Call, Service, new_id, project_of, timestamp
 from simulated_openstack.state import Table
 
-Octavia = Any  # its module imports this module
-
-REQUIRED: Final = object()
-ROOT: Final = "/v2/lbaas"
 LIST_WORDS: Final = (
     "fields",
     "limit",
@@ -29,36 +26,6 @@ LIST_WORDS: Final = (
 )
 TAG_FILTERS: Final = ("tags", "tags-any", "not-tags", "not-tags-any")
 PARENT: Final = "parent"  # kind of error
-FORBIDDEN: Final = "Policy does not allow this request to be performed."
-
-
-@dataclass(frozen=True)
-class Field:
-    """A field of a request. `kind`: text, boolean, integer, list, map or any."""
-
-    default: Any = None
-    kind: str = "text"
-    put: bool = True  # a PUT may change it
-    values: tuple[Any, ...] = ()
-    low: int | None = None
-    high: int | None = None
-
-
-NAME: Final = Field("")
-DESCRIPTION: Final = Field("")
-ADMIN_STATE_UP: Final = Field(True, "boolean")
-TAGS: Final = Field(list, "list")
-PORT: Final = Field(REQUIRED, "integer", put=False, low=1, high=65_535)
-
-_KINDS: Final = {"text": "string", "boolean": "boolean", "integer": "integer", "list": "list", "map": "dict"}
-_CLASSES: Final[dict[str, Any]] = {
-    "text": str,
-    "boolean": bool,
-    "integer": int,
-    "list": list,
-    "map": dict,
-    "any": object,
-}
 
 
 class Family:
@@ -75,9 +42,9 @@ class Family:
     admin_only: ClassVar[bool] = False
     update_status: ClassVar[int] = 200
 
-    def __init__(self, octavia: Octavia) -> None:
+    def __init__(self, octavia: Service, quotas: Quotas) -> None:
         """Add the routes."""
-        self.octavia = octavia
+        self.octavia, self.quotas = octavia, quotas
         self.table: Table = octavia.cloud.state.table(f"octavia.{self.singular}", "project_id", *self.indexes)
         root, one = f"{ROOT}/{self.path}", f"{ROOT}/{self.path}/{{id_}}"
         add = octavia.router.add
@@ -86,6 +53,10 @@ class Family:
         add("GET", one, self.show)
         add("PUT", one, self.put)
         add("DELETE", one, self.delete)
+
+    def rows(self, kind: str) -> Table:
+        """Return all objects of another kind."""
+        return self.octavia.cloud.state.table(f"octavia.{kind}")
 
     # requests
 
@@ -171,7 +142,7 @@ class Family:
 
     def save_new(self, project: str, values: JsonObject) -> JsonObject:
         """Keep a new object with the fields that all objects have."""
-        self.octavia.quotas.require(self, project)
+        self.quotas.require(self.quota, self.label, self.table, project)
         row = {"id": new_id(), **values, "project_id": project}
         row |= {"created_at": timestamp(zone=""), "updated_at": None}
         return self.table.save(row)
@@ -204,7 +175,7 @@ class Family:
             place = f"{self.argument}.{self.singular}"
             raise ApiError(400, f"Unknown attribute for argument {place}: {', '.join(unknown)}")
         values = {
-            name: value if value is None else _value(name, known[name], value)
+            name: value if value is None else checked_value(name, known[name], value)
             for name, value in given.items()
         }
         for name, field in self.fields.items():
@@ -239,33 +210,6 @@ def _next_link(call: Call, shown: list[JsonObject]) -> JsonObject:
     """Return the link to the next page, which omits the filters."""
     query = f"limit={call.request.value('limit')}&marker={shown[-1]['id']}"
     return {"rel": "next", "href": f"{call.base}{call.request.path}?{query}"}
-
-
-def invalid(name: str, value: Any, reason: str) -> ApiError:
-    """Return the refusal of a malformed value."""
-    return ApiError(400, f"Invalid input for field/attribute {name}. Value: '{value}'. {reason}")
-
-
-def validation_failure(detail: str) -> ApiError:
-    """Return the refusal of a request that contradicts itself or other objects."""
-    return ApiError(400, f"Validation failure: {detail}")
-
-
-def _value(name: str, field: Field, value: Any) -> Any:
-    kind = _CLASSES[field.kind]
-    if value is None:
-        return None
-    if not isinstance(value, kind) or (field.kind == "integer" and isinstance(value, bool)):
-        raise invalid(name, value, f"Value should be {_KINDS[field.kind]}")
-    if field.values and value not in field.values:
-        raise invalid(name, value, f"Value should be one of: {', '.join(map(str, field.values))}")
-    if field.low is not None and value < field.low:
-        raise invalid(name, value, f"Value should be greater or equal to {field.low}")
-    if field.high is not None and value > field.high:
-        raise invalid(name, value, f"Value should be lower or equal to {field.high}")
-    if field.kind == "text" and len(value) > 4_096:
-        raise invalid(name, value, "Value should have a maximum character requirement of 255")
-    return value
 
 
 def _text(value: Any) -> str:

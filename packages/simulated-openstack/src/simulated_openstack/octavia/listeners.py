@@ -7,7 +7,8 @@ from typing import ClassVar, Final
 
 from simulated_openstack.http import ApiError
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.octavia.family import (
+from simulated_openstack.octavia.family import as_parent
+from simulated_openstack.octavia.fields import (
     ADMIN_STATE_UP,
     DESCRIPTION,
     NAME,
@@ -15,7 +16,6 @@ from simulated_openstack.octavia.family import (
     REQUIRED,
     TAGS,
     Field,
-    as_parent,
     validation_failure,
 )
 from simulated_openstack.octavia.provisioning import CHANGING, Part
@@ -66,7 +66,7 @@ class Listeners(Part):
     def create(self, call: Call, values: JsonObject, **parents: str) -> JsonObject:
         """Begin to create a listener."""
         del parents
-        balancer = self.octavia.load_balancers.visible(call, values.pop("loadbalancer_id"))
+        balancer = self.part("loadbalancer").visible(call, values.pop("loadbalancer_id"))
         self._check(values)
         datagrams = values["protocol"] in DATAGRAMS
         for row in self.table.where("_load_balancer", balancer["id"]):
@@ -83,13 +83,15 @@ class Listeners(Part):
 
     def discard(self, row: JsonObject) -> None:
         """Remove a listener with its policies."""
-        for policy in self.octavia.policies.of_listener(row["id"]):
-            self.octavia.policies.discard(policy)
+        for policy in in_order(self.rows("l7policy").where("listener_id", row["id"])):
+            self.part("l7policy").discard(policy)
         super().discard(row)
 
     def view(self, row: JsonObject) -> JsonObject:
         """Return a listener with its policies."""
-        policies = [{"id": policy["id"]} for policy in self.octavia.policies.of_listener(row["id"])]
+        policies = [
+            {"id": policy["id"]} for policy in in_order(self.rows("l7policy").where("listener_id", row["id"]))
+        ]
         return {
             **super().view(row),
             "loadbalancers": [{"id": row["_load_balancer"]}],
@@ -105,7 +107,7 @@ class Listeners(Part):
                 " protocol listeners."
             )
         if values["default_pool_id"]:
-            self.octavia.pools.found(values["default_pool_id"])
+            self.part("pool").found(values["default_pool_id"])
 
 
 class Policies(Part):
@@ -136,16 +138,16 @@ class Policies(Part):
 
     def of_listener(self, listener_id: str) -> list[JsonObject]:
         """Return the policies of a listener in their order."""
-        return sorted(self.table.where("listener_id", listener_id), key=lambda row: row["position"])
+        return in_order(self.table.where("listener_id", listener_id))
 
     def create(self, call: Call, values: JsonObject, **parents: str) -> JsonObject:
         """Begin to create a policy."""
         del parents
-        listener = self.octavia.listeners.visible(call, values["listener_id"])
-        balancer = self.octavia.load_balancers.found(listener["_load_balancer"])
+        listener = self.part("listener").visible(call, values["listener_id"])
+        balancer = self.part("loadbalancer").found(listener["_load_balancer"])
         row = self.start_new(balancer, self._checked(values))
         self._number(row)
-        self.octavia.listeners.touch(listener, {"provisioning_status": CHANGING})
+        self.part("listener").touch(listener, {"provisioning_status": CHANGING})
         return row
 
     def change(self, call: Call, row: JsonObject, values: JsonObject) -> None:
@@ -156,14 +158,14 @@ class Policies(Part):
 
     def discard(self, row: JsonObject) -> None:
         """Remove a policy with its rules."""
-        for rule in self.octavia.rules.table.where("_policy", row["id"]):
-            self.octavia.rules.discard(rule)
+        for rule in self.rows("rule").where("_policy", row["id"]):
+            self.part("rule").discard(rule)
         super().discard(row)
         self._renumber(self.of_listener(row["listener_id"]))
 
     def view(self, row: JsonObject) -> JsonObject:
         """Return a policy with its rules."""
-        rules = [{"id": rule["id"]} for rule in self.octavia.rules.table.where("_policy", row["id"])]
+        rules = [{"id": rule["id"]} for rule in self.rows("rule").where("_policy", row["id"])]
         return {**super().view(row), "rules": rules}
 
     def _number(self, row: JsonObject) -> None:
@@ -189,7 +191,7 @@ class Policies(Part):
         if own and not values[own]:
             raise ApiError(400, f"Invalid L7 Policy arguments: {own} must not be None")
         if own == "redirect_pool_id":
-            self.octavia.pools.found(values[own])
+            self.part("pool").found(values[own])
         if own in ("redirect_url", "redirect_prefix") and not values["redirect_http_code"]:
             values["redirect_http_code"] = 302
         return {**values, **{name: None for name in targets.values() if name != own}}
@@ -227,7 +229,7 @@ class Rules(Part):
     def _policy(self, call: Call, policy_id: str) -> JsonObject:
         """Return the policy of a path."""
         with as_parent():
-            policy: JsonObject = self.octavia.policies.visible(call, policy_id)
+            policy: JsonObject = self.part("l7policy").visible(call, policy_id)
         return policy
 
     def create(self, call: Call, values: JsonObject, **parents: str) -> JsonObject:
@@ -235,5 +237,10 @@ class Rules(Part):
         policy = self._policy(call, parents["policy_id"])
         if values["type"] in ("HEADER", "COOKIE") and not values["key"]:
             raise ApiError(400, NO_KEY)
-        balancer = self.octavia.load_balancers.found(policy["_load_balancer"])
+        balancer = self.part("loadbalancer").found(policy["_load_balancer"])
         return self.start_new(balancer, {**values, "_policy": policy["id"]})
+
+
+def in_order(policies: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return policies in the order of their positions."""
+    return sorted(policies, key=lambda row: int(row["position"]))

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.octavia.family import (
+from simulated_openstack.neutron.service import Neutron
+from simulated_openstack.octavia.fields import (
     ADMIN_STATE_UP,
     DESCRIPTION,
     NAME,
@@ -14,8 +15,17 @@ from simulated_openstack.octavia.family import (
     Field,
     validation_failure,
 )
-from simulated_openstack.octavia.provisioning import ACTIVE, CHANGING, CREATING, DELETING, ERROR, Part
-from simulated_openstack.service import Call, project_of
+from simulated_openstack.octavia.provisioning import (
+    ACTIVE,
+    CHANGING,
+    CREATING,
+    DELETING,
+    ERROR,
+    Part,
+    Provisioning,
+)
+from simulated_openstack.octavia.quotas import Quotas
+from simulated_openstack.service import Call, Service, project_of
 
 PROVIDERS = ("amphora", "octavia")
 NO_VIP = "VIP must contain one of: vip_port_id, vip_network_id, vip_subnet_id."
@@ -45,6 +55,13 @@ class LoadBalancers(Part):
         "vip_sg_ids": Field(list, "list"),
         "tags": TAGS,
     }
+
+    def __init__(
+        self, octavia: Service, quotas: Quotas, provisioning: Provisioning, neutron: Neutron
+    ) -> None:
+        """Add the routes."""
+        super().__init__(octavia, quotas, provisioning)
+        self._neutron = neutron
 
     def create(self, call: Call, values: JsonObject, **parents: str) -> JsonObject:
         """Begin to create a load balancer."""
@@ -78,7 +95,7 @@ class LoadBalancers(Part):
         cascade = (call.request.value("cascade") or "").lower() in ("true", "1", "yes")
         owned = [
             (family, part)
-            for family in self.octavia.parts
+            for family in self.provisioning.parts
             for part in family.table.where("_load_balancer", id_)
             if family is not self
         ]
@@ -92,7 +109,7 @@ class LoadBalancers(Part):
 
     def discard(self, row: JsonObject) -> None:
         """Remove a load balancer and its port."""
-        ports = self.octavia.neutron.ports
+        ports = self._neutron.ports
         port = ports.table.get(row["vip_port_id"])
         if port is not None and row["_owns_port"]:
             ports.discard(port)
@@ -102,7 +119,7 @@ class LoadBalancers(Part):
         """Return a load balancer with its listeners and pools."""
         owned = {
             family.plural: [{"id": part["id"]} for part in family.table.where("_load_balancer", row["id"])]
-            for family in (self.octavia.listeners, self.octavia.pools)
+            for family in (self.part("listener"), self.part("pool"))
         }
         return {**super().view(row), **owned, "additional_vips": [], "vip_vnic_type": "normal"}
 
@@ -114,12 +131,12 @@ class LoadBalancers(Part):
     def _require_choices(self, values: JsonObject) -> None:
         """Check flavor and availability zone."""
         if values["flavor_id"]:
-            flavor = self.octavia.flavors.table.get(values["flavor_id"])
+            flavor = self.rows("flavor").get(values["flavor_id"])
             if flavor is None:
                 raise validation_failure("Invalid flavor_id.")
             self._require_enabled("flavor", flavor, values["flavor_id"])
         if values["availability_zone"]:
-            zone = self.octavia.zones.table.get(values["availability_zone"])
+            zone = self.rows("availability_zone").get(values["availability_zone"])
             if zone is None:
                 raise validation_failure("Invalid availability zone.")
             self._require_enabled("availability_zone", zone, values["availability_zone"])
@@ -132,7 +149,7 @@ class LoadBalancers(Part):
 
     def _subnet(self, values: JsonObject) -> JsonObject:
         """Return the subnet of the virtual address."""
-        neutron = self.octavia.neutron
+        neutron = self._neutron
         subnet_id = values["vip_subnet_id"]
         if values["vip_port_id"]:
             port = neutron.ports.table.get(values["vip_port_id"])
@@ -153,7 +170,7 @@ class LoadBalancers(Part):
 
     def _set_port(self, row: JsonObject) -> None:
         """Create the port of the virtual address, or take the given one."""
-        neutron = self.octavia.neutron
+        neutron = self._neutron
         port = neutron.ports.table.get(row["vip_port_id"] or "")
         if port is None:
             fixed = {"subnet_id": row["vip_subnet_id"]}

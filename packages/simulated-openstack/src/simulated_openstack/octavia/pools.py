@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.octavia.family import (
+from simulated_openstack.neutron.service import Neutron
+from simulated_openstack.octavia.family import as_parent
+from simulated_openstack.octavia.fields import (
     ADMIN_STATE_UP,
     DESCRIPTION,
     NAME,
@@ -17,14 +19,12 @@ from simulated_openstack.octavia.family import (
     ROOT,
     TAGS,
     Field,
-    as_parent,
     invalid,
     validation_failure,
 )
-from simulated_openstack.octavia.provisioning import CHANGING, CREATING, DELETING, Part
-from simulated_openstack.service import Call
-
-Octavia = Any  # its module imports this module
+from simulated_openstack.octavia.provisioning import CHANGING, CREATING, DELETING, Part, Provisioning
+from simulated_openstack.octavia.quotas import Quotas
+from simulated_openstack.service import Call, Service
 
 PROTOCOLS: Final = ("TCP", "HTTP", "HTTPS", "TERMINATED_HTTPS", "PROXY", "PROXYV2", "UDP", "SCTP")
 ALGORITHMS: Final = ("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT")
@@ -64,18 +64,18 @@ class Pools(Part):
         """Begin to create a pool, of a listener or of a load balancer."""
         del parents
         listener_id, balancer_id = values.pop("listener_id"), values.pop("loadbalancer_id")
-        listener = self.octavia.listeners.visible(call, listener_id) if listener_id else None
+        listener = self.part("listener").visible(call, listener_id) if listener_id else None
         if listener is not None:
             if listener["default_pool_id"]:
                 raise ApiError(409, "This listener already has a default pool")
             balancer_id = listener["_load_balancer"]
         if not balancer_id:
             raise validation_failure("Must provide at least one of: loadbalancer_id, listener_id")
-        balancer = self.octavia.load_balancers.visible(call, balancer_id)
+        balancer = self.part("loadbalancer").visible(call, balancer_id)
         row = self.start_new(balancer, {**values, **_persistence(values)})
         if listener is not None:
             changed = {"default_pool_id": row["id"], "provisioning_status": CHANGING}
-            self.octavia.listeners.touch(listener, changed)
+            self.part("listener").touch(listener, changed)
         return row
 
     def change(self, call: Call, row: JsonObject, values: JsonObject) -> None:
@@ -84,7 +84,7 @@ class Pools(Part):
 
     def remove(self, call: Call, row: JsonObject) -> None:
         """Begin the deletion of a pool that no policy uses."""
-        for policy in self.octavia.policies.table.where("_load_balancer", row["_load_balancer"]):
+        for policy in self.rows("l7policy").where("_load_balancer", row["_load_balancer"]):
             if policy["redirect_pool_id"] == row["id"]:
                 raise ApiError(409, f"Pool {row['id']} is in use by L7 policy {policy['id']}")
         super().remove(call, row)
@@ -92,25 +92,25 @@ class Pools(Part):
     def discard(self, row: JsonObject) -> None:
         """Remove a pool with its parts; it is no longer the default pool of a listener."""
         for listener in self.listeners_of(row):
-            self.octavia.listeners.touch(listener, {"default_pool_id": None})
-        for family in (self.octavia.members, self.octavia.monitors):
+            self.part("listener").touch(listener, {"default_pool_id": None})
+        for family in (self.part("member"), self.part("healthmonitor")):
             for part in family.table.where("_pool", row["id"]):
                 family.discard(part)
         super().discard(row)
 
     def listeners_of(self, row: JsonObject) -> list[JsonObject]:
         """Return the listeners with a default pool."""
-        listeners = self.octavia.listeners.table.where("_load_balancer", row["_load_balancer"])
+        listeners = self.rows("listener").where("_load_balancer", row["_load_balancer"])
         return [listener for listener in listeners if listener["default_pool_id"] == row["id"]]
 
     def view(self, row: JsonObject) -> JsonObject:
         """Return a pool with its parts."""
-        monitors = self.octavia.monitors.table.where("_pool", row["id"])
+        monitors = self.rows("healthmonitor").where("_pool", row["id"])
         return {
             **super().view(row),
             "loadbalancers": [{"id": row["_load_balancer"]}],
             "listeners": [{"id": listener["id"]} for listener in self.listeners_of(row)],
-            "members": [{"id": member["id"]} for member in self.octavia.members.of_pool(row["id"])],
+            "members": [{"id": member["id"]} for member in self.rows("member").where("_pool", row["id"])],
             **({"healthmonitor_id": monitors[0]["id"]} if monitors else {}),
         }
 
@@ -138,9 +138,12 @@ class Members(Part):
         "tags": TAGS,
     }
 
-    def __init__(self, octavia: Octavia) -> None:
+    def __init__(
+        self, octavia: Service, quotas: Quotas, provisioning: Provisioning, neutron: Neutron
+    ) -> None:
         """Add the routes."""
-        super().__init__(octavia)
+        super().__init__(octavia, quotas, provisioning)
+        self._neutron = neutron
         octavia.router.add("PUT", f"{ROOT}/{self.path}", self.put_all)
 
     def put_all(self, call: Call, pool_id: str) -> Response:
@@ -152,7 +155,7 @@ class Members(Part):
             for values in (self.checked_values(one, new=True) for one in given)
         }
         self.require_mutable(pool["_load_balancer"])
-        balancer = self.octavia.load_balancers.found(pool["_load_balancer"])
+        balancer = self.part("loadbalancer").found(pool["_load_balancer"])
         for row in self.of_pool(pool_id):
             values = wanted.pop((row["address"], row["protocol_port"]), None)
             changed = {"provisioning_status": DELETING} if values is None else values
@@ -161,7 +164,7 @@ class Members(Part):
             status = {"provisioning_status": CREATING, "operating_status": "OFFLINE"}
             parents = {"_pool": pool_id, "_load_balancer": balancer["id"]}
             self.save_new(balancer["project_id"], {**values, **status, **parents})
-        self.octavia.pools.begin(pool, CHANGING)
+        self.part("pool").begin(pool, CHANGING)
         return Response(202)
 
     def of_pool(self, pool_id: str) -> list[JsonObject]:
@@ -184,7 +187,7 @@ class Members(Part):
     def _pool(self, call: Call, pool_id: str) -> JsonObject:
         """Return the pool of a path."""
         with as_parent():
-            pool: JsonObject = self.octavia.pools.visible(call, pool_id)
+            pool: JsonObject = self.part("pool").visible(call, pool_id)
         return pool
 
     def create(self, call: Call, values: JsonObject, **parents: str) -> JsonObject:
@@ -192,14 +195,14 @@ class Members(Part):
         pool = self._pool(call, parents["pool_id"])
         address, port = values["address"], values["protocol_port"]
         _require_address(address)
-        if values["subnet_id"] and self.octavia.neutron.subnets.table.get(values["subnet_id"]) is None:
+        if values["subnet_id"] and self._neutron.subnets.table.get(values["subnet_id"]) is None:
             raise ApiError(400, f"Subnet {values['subnet_id']} not found.")
         if any((row["address"], row["protocol_port"]) == (address, port) for row in self.of_pool(pool["id"])):
             text = f"using ip {address} on protocol_port {port}"
             raise ApiError(409, f"Another member on this pool is already {text}")
-        balancer = self.octavia.load_balancers.found(pool["_load_balancer"])
+        balancer = self.part("loadbalancer").found(pool["_load_balancer"])
         row = self.start_new(balancer, {**values, "_pool": pool["id"]})
-        self.octavia.pools.touch(pool, {"provisioning_status": CHANGING})
+        self.part("pool").touch(pool, {"provisioning_status": CHANGING})
         return row
 
 
@@ -235,10 +238,10 @@ class Monitors(Part):
     def create(self, call: Call, values: JsonObject, **parents: str) -> JsonObject:
         """Begin to create a health monitor."""
         del parents
-        pool = self.octavia.pools.visible(call, values.pop("pool_id"))
+        pool = self.part("pool").visible(call, values.pop("pool_id"))
         if self.table.where("_pool", pool["id"]):
             raise ApiError(409, "This pool already has a health monitor")
-        balancer = self.octavia.load_balancers.found(pool["_load_balancer"])
+        balancer = self.part("loadbalancer").found(pool["_load_balancer"])
         return self.start_new(balancer, {**_with_http(values), "_pool": pool["id"]})
 
     def change(self, call: Call, row: JsonObject, values: JsonObject) -> None:

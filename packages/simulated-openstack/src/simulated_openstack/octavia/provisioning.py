@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
+from simulated_openstack.environment import Environment
+from simulated_openstack.faults import ActionFault
 from simulated_openstack.http import ApiError
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.octavia.family import Family
-from simulated_openstack.service import Call
-
-Octavia = Any  # its module imports this module
+from simulated_openstack.octavia.quotas import Quotas
+from simulated_openstack.service import Call, Service
 
 ACTIVE: Final = "ACTIVE"
 ERROR: Final = "ERROR"
@@ -24,15 +25,25 @@ class Part(Family):
 
     indexes: ClassVar[tuple[str, ...]] = ("_load_balancer",)
 
+    def __init__(self, octavia: Service, quotas: Quotas, provisioning: Provisioning) -> None:
+        """Add the routes; a part comes after those that contain it."""
+        super().__init__(octavia, quotas)
+        self.provisioning = provisioning
+        provisioning.parts.append(self)
+
+    def part(self, kind: str) -> Part:
+        """Return all objects of another kind of parts."""
+        return self.provisioning.part(kind)
+
     def begin(self, row: JsonObject, status: str) -> JsonObject:
         """Begin a change of an object, after `require_mutable`."""
         row["provisioning_status"] = status
-        self.octavia.provisioning.begin(self, row)
+        self.provisioning.begin(self, row)
         return self.table.save(row)
 
     def require_mutable(self, balancer_id: str) -> None:
         """Refuse a change while another is in progress, or after one has failed."""
-        balancer = self.octavia.load_balancers.found(balancer_id)
+        balancer = self.part("loadbalancer").found(balancer_id)
         if balancer["provisioning_status"] != ACTIVE:
             raise ApiError(409, f"Load Balancer {balancer_id} is immutable and cannot be updated.")
 
@@ -64,29 +75,34 @@ class Part(Family):
 class Provisioning:
     """The pending changes of all load balancers, at most one of each."""
 
-    def __init__(self, octavia: Octavia) -> None:
+    def __init__(self, cloud: Environment) -> None:
         """Know no change."""
-        self.octavia = octavia
-        octavia.cloud.schedule.register(SETTLED, self._settled)
+        self.cloud = cloud
+        self.parts: list[Part] = []  # every part comes after those that contain it
+        cloud.schedule.register(SETTLED, self._settled)
+
+    def part(self, kind: str) -> Part:
+        """Return the objects of a kind."""
+        return next(part for part in self.parts if part.singular == kind)
 
     def begin(self, family: Family, row: JsonObject) -> None:
         """Complete the change of an object after a while; its load balancer is locked until then."""
-        balancers = self.octavia.load_balancers
+        balancers = self.part("loadbalancer")
         balancer_id = row.get("_load_balancer") or row["id"]
         if balancer_id != row["id"]:
             balancers.touch(balancers.found(balancer_id), {"provisioning_status": CHANGING})
-        delays, fault = self.octavia.cloud.delays, self._fault(row)
+        delays, fault = self.cloud.delays, self._fault(row)
         creates = family is balancers and row["provisioning_status"] == CREATING
         seconds = delays.load_balancer_create if creates else delays.load_balancer_change
         arguments = (family.singular, row["id"], fault.error)
-        self.octavia.cloud.schedule.after(seconds + fault.delay, SETTLED, balancer_id, *arguments)
+        self.cloud.schedule.after(seconds + fault.delay, SETTLED, balancer_id, *arguments)
 
-    def _fault(self, row: JsonObject) -> Any:
-        return self.octavia.cloud.faults.action("load_balancer", row.get("name") or row.get("address"))
+    def _fault(self, row: JsonObject) -> ActionFault:
+        return self.cloud.faults.action("load_balancer", row.get("name") or row.get("address"))
 
     def _settled(self, balancer_id: str, kind: str, id_: str, error: str | None) -> None:
         """Complete a change; with an error, the object of this kind and id is in error."""
-        for family in reversed(self.octavia.parts):
+        for family in reversed(self.parts):
             for row in family.table.where("_load_balancer", balancer_id):
                 status = row["provisioning_status"]
                 if error and family.singular == kind and row["id"] == id_:

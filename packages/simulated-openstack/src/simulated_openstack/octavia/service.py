@@ -9,12 +9,14 @@ from simulated_openstack.environment import Environment
 from simulated_openstack.http import ApiError, Request, Response
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.neutron.service import Neutron
-from simulated_openstack.octavia.catalog import FlavorProfiles, Flavors, Quotas, ZoneProfiles, Zones
-from simulated_openstack.octavia.family import PARENT, ROOT
+from simulated_openstack.octavia.catalog import FlavorProfiles, Flavors, ZoneProfiles, Zones
+from simulated_openstack.octavia.family import PARENT
+from simulated_openstack.octavia.fields import ROOT
 from simulated_openstack.octavia.listeners import Listeners, Policies, Rules
 from simulated_openstack.octavia.load_balancers import PROVIDERS, LoadBalancers
 from simulated_openstack.octavia.pools import Members, Monitors, Pools
-from simulated_openstack.octavia.provisioning import Part, Provisioning
+from simulated_openstack.octavia.provisioning import Provisioning
+from simulated_openstack.octavia.quotas import Quotas
 from simulated_openstack.service import LABEL, Call, Identity, Service
 
 ALIAS: Final = "/v2.0"
@@ -30,29 +32,23 @@ class Octavia(Service):
     def __init__(self, cloud: Environment, identity: Identity, neutron: Neutron) -> None:
         """Add all routes."""
         super().__init__(cloud, identity)
-        self.neutron = neutron
         add = self.router.add
         add("GET", "/", self._versions)
         add("GET", "/v2", self._name)
         add("GET", f"{ROOT}/providers", self._providers)
-        self.provisioning = Provisioning(self)
-        self.quotas = Quotas(self)
-        self.flavor_profiles = FlavorProfiles(self)
-        self.flavors = Flavors(self)
-        self.zone_profiles = ZoneProfiles(self)
-        self.zones = Zones(self)
-        self.load_balancers = LoadBalancers(self)
-        self.listeners = Listeners(self)
-        self.pools = Pools(self)
-        self.members = Members(self)
-        self.monitors = Monitors(self)
-        self.policies = Policies(self)
-        self.rules = Rules(self)
-        # Every part comes after those that contain it.
-        self.parts: tuple[Part, ...] = (
-            *(self.load_balancers, self.listeners, self.pools, self.members, self.monitors),
-            *(self.policies, self.rules),
-        )
+        self.quotas = quotas = Quotas(self)
+        self.flavor_profiles = FlavorProfiles(self, quotas)
+        self.flavors = Flavors(self, quotas, self.flavor_profiles)
+        self.zone_profiles = ZoneProfiles(self, quotas)
+        self.zones = Zones(self, quotas, self.zone_profiles)
+        provisioning = Provisioning(cloud)
+        self.load_balancers = LoadBalancers(self, quotas, provisioning, neutron)
+        self.listeners = Listeners(self, quotas, provisioning)
+        self.pools = Pools(self, quotas, provisioning)
+        self.members = Members(self, quotas, provisioning, neutron)
+        self.monitors = Monitors(self, quotas, provisioning)
+        self.policies = Policies(self, quotas, provisioning)
+        self.rules = Rules(self, quotas, provisioning)
 
     def answer(self, request: Request) -> Response:
         """Handle a request; `/v2.0`, which openstacksdk uses, is another name of `/v2`."""
