@@ -11,13 +11,9 @@ from uuid import uuid4
 
 from simulated_openstack.environment import Environment
 from simulated_openstack.http import ApiError, Request, Response, Router
-from simulated_openstack.json_types import JsonMapping
+from simulated_openstack.json_types import JsonMapping, JsonObject
 
 LABEL: Final = "simulated"  # in every version document
-NO_PAGE: Final = (
-    b"<html>\n <head>\n  <title>404 Not Found</title>\n </head>\n <body>\n  <h1>404 Not Found</h1>\n"
-    b"  The resource could not be found.<br /><br />\n\n\n\n </body>\n</html>"
-)
 UNAUTHENTICATED: Final = "The request you have made requires authentication."
 
 
@@ -142,6 +138,12 @@ class Service:
 
 
 NOBODY: Final = Caller("", "", "", frozenset())
+
+
+def version_document(id_: str, status: str, url: str, **more: Any) -> JsonObject:
+    """Return the description of a version of an API at a URL."""
+    links = [{"rel": "self", "href": url}]
+    return {"id": id_, "status": status, "links": links, "description": LABEL, **more}
 
 
 def timestamp(*, zone: str = "Z") -> str:

@@ -7,7 +7,7 @@ from typing import ClassVar
 from simulated_openstack.aodh.alarms import Alarms
 from simulated_openstack.environment import Environment
 from simulated_openstack.http import ApiError, Response
-from simulated_openstack.service import LABEL, Call, Identity, Service
+from simulated_openstack.service import Call, Identity, Service, version_document
 
 
 class Aodh(Service):
@@ -29,6 +29,5 @@ class Aodh(Service):
         return Response(error.status, {"error_message": body})
 
     def _versions(self, call: Call) -> Response:
-        links = [{"href": f"{call.base}/v2", "rel": "self"}]
-        version = {"id": "v2", "links": links, "status": "stable", "description": LABEL}
+        version = version_document("v2", "stable", f"{call.base}/v2")
         return Response(200, {"versions": {"values": [version]}})

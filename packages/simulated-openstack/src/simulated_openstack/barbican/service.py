@@ -9,7 +9,7 @@ from simulated_openstack.barbican.orders import Orders
 from simulated_openstack.barbican.secrets import Secrets
 from simulated_openstack.environment import Environment
 from simulated_openstack.http import REASONS, ApiError, Response
-from simulated_openstack.service import LABEL, Call, Identity, Service
+from simulated_openstack.service import Call, Identity, Service, version_document
 
 
 class Barbican(Service):
@@ -33,6 +33,5 @@ class Barbican(Service):
         return Response(error.status, body)
 
     def _versions(self, call: Call) -> Response:
-        links = [{"href": f"{call.base}/v1/", "rel": "self"}]
-        version = {"id": "v1", "links": links, "status": "stable", "description": LABEL}
+        version = version_document("v1", "stable", f"{call.base}/v1/")
         return Response(300, {"versions": {"values": [version]}})

@@ -19,19 +19,8 @@ from simulated_openstack.glance.service import Glance
 from simulated_openstack.http import ApiError, Request, Response
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.keystone.service import Keystone
-from simulated_openstack.service import LABEL, NO_PAGE, Call, Service
-
-LATEST: Final = (3, 71)
-KINDS: Final = {
-    400: "badRequest",
-    401: "unauthorized",
-    403: "forbidden",
-    404: "itemNotFound",
-    405: "badMethod",
-    409: "conflictingRequest",
-    413: "overLimit",
-}
-
+from simulated_openstack.microversions import KINDS, MicroversionedService
+from simulated_openstack.service import LABEL, Call
 
 # Lists of objects that the cloud does not have: the first version and the key of each.
 EMPTY: Final = {
@@ -55,11 +44,14 @@ EMPTY: Final = {
 }
 
 
-class Cinder(Service):
+class Cinder(MicroversionedService):
     """Block storage."""
 
     name: ClassVar[str] = "cinder"
     port_offset: ClassVar[int] = 5
+    kind: ClassVar[str] = "volume"
+    oldest: ClassVar[tuple[int, int]] = (3, 0)
+    latest: ClassVar[tuple[int, int]] = (3, 71)
     public_paths: ClassVar[frozenset[str]] = frozenset({"/"})
 
     def __init__(self, cloud: Environment, keystone: Keystone, glance: Glance) -> None:
@@ -109,26 +101,6 @@ class Cinder(Service):
         if error.status == 413:
             details["retryAfter"] = "0"
         return Response(error.status, {kind: details})
-
-    def no_route(self, request: Request) -> Response:
-        """Return the answer for an unknown path: a page of HTML."""
-        if any(self.router.methods(request.path)):
-            return super().no_route(request)
-        return Response(404, NO_PAGE, {"Content-Type": "text/html; charset=UTF-8"})
-
-    def version_of(self, request: Request) -> tuple[int, int]:
-        """Return the microversion of a request."""
-        words = request.headers.get("openstack-api-version", "").split()
-        if len(words) != 2 or words[0] != "volume":
-            return (3, 0)
-        if words[1] == "latest":
-            return LATEST
-        major, _, minor = words[1].partition(".")
-        version = (int(major), int(minor or 0))
-        if not (3, 0) <= version <= LATEST:
-            text = f"Version {words[1]} is not supported by the API. Minimum is 3.0 and maximum is 3.71."
-            raise ApiError(406, text, "computeFault")
-        return version
 
     def _versions(self, call: Call) -> Response:
         media = {"base": "application/json", "type": "application/vnd.openstack.volume+json;version=3"}

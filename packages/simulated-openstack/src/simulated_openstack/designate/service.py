@@ -8,7 +8,7 @@ from simulated_openstack.designate.recordsets import RecordSets
 from simulated_openstack.designate.zones import Zones
 from simulated_openstack.environment import Environment
 from simulated_openstack.http import ApiError, Response
-from simulated_openstack.service import LABEL, Call, Identity, Service
+from simulated_openstack.service import Call, Identity, Service, version_document
 
 SCHEMA: str = "Provided object does not match schema"
 
@@ -35,9 +35,6 @@ class Designate(Service):
         return Response(error.status, body)
 
     def _versions(self, call: Call) -> Response:
-        links = [{"href": f"{call.base}/v2", "rel": "self"}]
-        versions = [
-            {"id": id_, "status": status, "links": links, "description": LABEL}
-            for id_, status in (("v2", "SUPPORTED"), ("v2.0", "SUPPORTED"), ("v2.1", "CURRENT"))
-        ]
+        states = (("v2", "SUPPORTED"), ("v2.0", "SUPPORTED"), ("v2.1", "CURRENT"))
+        versions = [version_document(id_, status, f"{call.base}/v2") for id_, status in states]
         return Response(200, {"versions": versions})

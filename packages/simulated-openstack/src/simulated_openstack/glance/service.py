@@ -10,7 +10,7 @@ from simulated_openstack.environment import Environment
 from simulated_openstack.glance.images import CONFLICT, METHODS, Images
 from simulated_openstack.http import REASONS, ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.service import LABEL, Call, Identity, Service
+from simulated_openstack.service import Call, Identity, Service, version_document
 
 UNVERIFIED: Final = (
     "This server could not verify that you are authorized to access the document you requested. Either you"
@@ -65,8 +65,7 @@ class Glance(Service):
 
     def _document(self, call: Call, minor: int) -> JsonObject:
         state = "CURRENT" if minor == CURRENT else "SUPPORTED"
-        links = [{"rel": "self", "href": f"{call.base}/v2/"}]
-        return {"id": f"v2.{minor}", "status": state, "links": links, "description": LABEL}
+        return version_document(f"v2.{minor}", state, f"{call.base}/v2/")
 
     def _empty(self, key: str, call: Call) -> Response:
         del call

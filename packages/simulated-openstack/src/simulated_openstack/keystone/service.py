@@ -13,7 +13,7 @@ from simulated_openstack.keystone.delegations import Delegations
 from simulated_openstack.keystone.entities import Domains, Groups, Projects, Roles, Users
 from simulated_openstack.keystone.family import link
 from simulated_openstack.keystone.tokens import Tokens
-from simulated_openstack.service import LABEL, NOBODY, Call, Caller, Service
+from simulated_openstack.service import NOBODY, Call, Caller, Service, version_document
 
 
 class Keystone(Service):
@@ -70,11 +70,5 @@ class Keystone(Service):
 
     def _document(self) -> JsonObject:
         media = {"base": "application/json", "type": "application/vnd.openstack.identity-v3+json"}
-        return {
-            "id": "v3.14",
-            "status": "stable",
-            "updated": "2020-04-07T00:00:00Z",
-            "links": [{"rel": "self", "href": link(self, "/")}],
-            "media-types": [media],
-            "description": LABEL,
-        }
+        url, updated = link(self, "/"), "2020-04-07T00:00:00Z"
+        return version_document("v3.14", "stable", url, updated=updated, **{"media-types": [media]})

@@ -10,10 +10,12 @@ from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
 from simulated_openstack.neutron.fields import (
     REQUIRED,
+    TAG_FILTERS,
     TRUE,
     Field,
     bad_request,
     checked_value,
+    has_tags,
     only_fields,
     page,
 )
@@ -28,7 +30,6 @@ FOREIGN_PROJECT: Final = (
 )
 STANDARD: Final = ("id", "created_at", "updated_at", "revision_number", "status")
 LIST_WORDS: Final = ("fields", "limit", "marker", "page_reverse", "sort_key", "sort_dir")
-TAG_FILTERS: Final = ("tags", "tags-any", "not-tags", "not-tags-any")
 
 
 @dataclasses.dataclass
@@ -265,7 +266,7 @@ class Family:
             rows = [row for row in rows if self.matches(row, name, values)]
         for name in TAG_FILTERS:
             for value in query.get(name, ()):
-                rows = [row for row in rows if _has_tags(row, name, set(value.split(",")))]
+                rows = [row for row in rows if has_tags(row, name, set(value.split(",")))]
         return rows
 
     def _candidates(self, filters: dict[str, list[str]]) -> Iterable[JsonObject]:
@@ -296,12 +297,6 @@ def _with_defaults(fields: Mapping[str, Field], given: JsonObject) -> JsonObject
         if field.default is not REQUIRED
     }
     return {**defaults, **given}
-
-
-def _has_tags(row: JsonObject, name: str, tags: set[str]) -> bool:
-    own = set(row.get("tags") or ())
-    found = bool(own & tags) if name.endswith("any") else tags <= own
-    return found != name.startswith("not-")
 
 
 def require_revision(call: Call, row: JsonObject) -> None:

@@ -13,6 +13,7 @@ from simulated_openstack.json_types import JsonObject
 from simulated_openstack.service import Call
 
 REQUIRED: Final = object()
+TAG_FILTERS: Final = ("tags", "tags-any", "not-tags", "not-tags-any")
 MAX_TEXT: Final = 255
 TRUE: Final = (True, 1, "true", "True", "1", "on", "yes")
 FALSE: Final = (False, 0, "false", "False", "0", "off", "no")
@@ -105,3 +106,10 @@ def only_fields(call: Call, rows: list[JsonObject]) -> list[JsonObject]:
     """Return the fields that the query names, all without names."""
     names = set(call.request.values("fields"))
     return [{k: v for k, v in row.items() if k in names} for row in rows] if names else rows
+
+
+def has_tags(row: JsonObject, name: str, tags: set[str]) -> bool:
+    """Whether an object matches one of `TAG_FILTERS`."""
+    own = set(row.get("tags") or ())
+    found = bool(own & tags) if name.endswith("any") else tags <= own
+    return found != name.startswith("not-")

@@ -18,7 +18,7 @@ from simulated_openstack.neutron.segments import MeteringLabelRules, MeteringLab
 from simulated_openstack.neutron.sharing import AddressScopes, RbacPolicies, SubnetPools
 from simulated_openstack.neutron.subnets import Subnets
 from simulated_openstack.neutron.trunks import Trunks
-from simulated_openstack.service import LABEL, Call, Caller, Identity, Service
+from simulated_openstack.service import LABEL, Call, Caller, Identity, Service, version_document
 
 EXTENSIONS = (
     *(
@@ -119,8 +119,7 @@ class Neutron(Service):
             raise ApiError(403, "rule is disallowed by policy", "PolicyNotAuthorized")
 
     def _versions(self, call: Call) -> Response:
-        links = [{"rel": "self", "href": f"{call.base}/v2.0/"}]
-        version = {"id": "v2.0", "status": "CURRENT", "links": links, "description": LABEL}
+        version = version_document("v2.0", "CURRENT", f"{call.base}/v2.0/")
         return Response(200, {"versions": [version]})
 
     def _version(self, call: Call) -> Response:

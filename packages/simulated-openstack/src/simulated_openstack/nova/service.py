@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from simulated_openstack.cinder.service import Cinder
 from simulated_openstack.environment import Environment
 from simulated_openstack.glance.service import Glance
 from simulated_openstack.http import ApiError, Request, Response
 from simulated_openstack.json_types import JsonObject
+from simulated_openstack.microversions import KINDS, MicroversionedService
 from simulated_openstack.neutron.service import Neutron
 from simulated_openstack.nova.actions import Actions
 from simulated_openstack.nova.aggregates import Aggregates
@@ -21,24 +22,18 @@ from simulated_openstack.nova.labels import Labels
 from simulated_openstack.nova.quotas import Quotas
 from simulated_openstack.nova.servers import Servers
 from simulated_openstack.nova.usage import Usage
-from simulated_openstack.service import LABEL, NO_PAGE, Call, Identity, Service
-
-LATEST: Final = (2, 104)
-KINDS: Final = {
-    400: "badRequest",
-    403: "forbidden",
-    404: "itemNotFound",
-    405: "badMethod",
-    409: "conflictingRequest",
-    413: "overLimit",
-}
+from simulated_openstack.service import Call, Identity, version_document
 
 
-class Nova(Service):
+class Nova(MicroversionedService):
     """Compute."""
 
     name: ClassVar[str] = "nova"
     port_offset: ClassVar[int] = 3
+    kind: ClassVar[str] = "compute"
+    former_header: ClassVar[str] = "x-openstack-nova-api-version"
+    oldest: ClassVar[tuple[int, int]] = (2, 1)
+    latest: ClassVar[tuple[int, int]] = (2, 104)
     public_paths: ClassVar[frozenset[str]] = frozenset({"/", "/v2.1"})
 
     def __init__(
@@ -98,27 +93,6 @@ class Nova(Service):
         kind = KINDS.get(error.status, "computeFault")
         return Response(error.status, {kind: {"code": error.status, "message": error.message}})
 
-    def version_of(self, request: Request) -> tuple[int, int]:
-        """Return the microversion of a request, 2.1 by default."""
-        text = request.headers.get("x-openstack-nova-api-version", "2.1")
-        words = request.headers.get("openstack-api-version", "").split()
-        if len(words) == 2 and words[0] == "compute":
-            text = words[1]
-        if text == "latest":
-            return LATEST
-        major, _, minor = text.partition(".")
-        version = (int(major), int(minor or 0))
-        if not (2, 1) <= version <= LATEST:
-            text = f"Version {text} is not supported by the API. Minimum is 2.1 and maximum is 2.104."
-            raise ApiError(406, text)
-        return version
-
-    def no_route(self, request: Request) -> Response:
-        """Return the answer for an unknown path: a page of HTML."""
-        if any(self.router.methods(request.path)):
-            return super().no_route(request)
-        return Response(404, NO_PAGE, {"Content-Type": "text/html; charset=UTF-8"})
-
     def _versions(self, call: Call) -> Response:
         old = self._document(call, "v2.0", "DEPRECATED", "2025-07-04T12:00:00Z", "v2")
         return Response(200, {"versions": [old | {"version": "", "min_version": ""}, self._current(call)]})
@@ -137,15 +111,8 @@ class Nova(Service):
         return self._document(call, "v2.1", "CURRENT", "2013-07-23T11:33:21Z", "v2.1")
 
     def _document(self, call: Call, id_: str, status: str, updated: str, path: str) -> JsonObject:
-        return {
-            "id": id_,
-            "status": status,
-            "version": "2.104",
-            "min_version": "2.1",
-            "updated": updated,
-            "links": [{"rel": "self", "href": f"{call.base}/{path}/"}],
-            "description": LABEL,
-        }
+        bounds = {"version": "2.104", "min_version": "2.1"}
+        return version_document(id_, status, f"{call.base}/{path}/", updated=updated, **bounds)
 
     def _migrations(self, call: Call) -> Response:
         """List the migrations: there are none, with a single host."""

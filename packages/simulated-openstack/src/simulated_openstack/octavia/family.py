@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from simulated_openstack.http import ApiError, Response
 from simulated_openstack.json_types import JsonObject
-from simulated_openstack.neutron.fields import only_fields, page
+from simulated_openstack.neutron.fields import TAG_FILTERS, has_tags, only_fields, page
 from simulated_openstack.octavia.fields import FORBIDDEN, REQUIRED, ROOT, Field, checked_value, invalid
 from simulated_openstack.octavia.quotas import Quotas
 from simulated_openstack.service import Call, Service, new_id, project_of, timestamp
@@ -24,7 +24,6 @@ LIST_WORDS: Final = (
     "sort_dir",
     "project_id",
 )
-TAG_FILTERS: Final = ("tags", "tags-any", "not-tags", "not-tags-any")
 PARENT: Final = "parent"  # kind of error
 
 
@@ -191,7 +190,7 @@ class Family:
         found = list(rows)
         for name, text in call.request.query:
             if name in TAG_FILTERS:
-                found = [row for row in found if _has_tags(row, name, set(text.split(",")))]
+                found = [row for row in found if has_tags(row, name, set(text.split(",")))]
             elif name not in LIST_WORDS:
                 found = [row for row in found if _text(self.view(row).get(name)) == text]
         return found
@@ -216,9 +215,3 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
-
-
-def _has_tags(row: JsonObject, name: str, tags: set[str]) -> bool:
-    own = set(row.get("tags") or ())
-    found = bool(own & tags) if name.endswith("any") else tags <= own
-    return found != name.startswith("not-")

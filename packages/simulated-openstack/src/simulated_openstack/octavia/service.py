@@ -17,7 +17,7 @@ from simulated_openstack.octavia.load_balancers import PROVIDERS, LoadBalancers
 from simulated_openstack.octavia.pools import Members, Monitors, Pools
 from simulated_openstack.octavia.provisioning import Provisioning
 from simulated_openstack.octavia.quotas import Quotas
-from simulated_openstack.service import LABEL, Call, Identity, Service
+from simulated_openstack.service import LABEL, Call, Identity, Service, version_document
 
 ALIAS: Final = "/v2.0"
 NEWEST: Final = 29  # minor version
@@ -68,16 +68,10 @@ class Octavia(Service):
         return Response(error.status, body)
 
     def _versions(self, call: Call) -> Response:
-        links = [{"rel": "self", "href": f"{call.base}/v2"}]
+        states = ["SUPPORTED"] * NEWEST + ["CURRENT"]
         versions = [
-            {
-                "id": f"v2.{minor}",
-                "status": "CURRENT" if minor == NEWEST else "SUPPORTED",
-                "updated": "2024-10-15T00:00:00Z",
-                "links": links,
-                "description": LABEL,
-            }
-            for minor in range(NEWEST + 1)
+            version_document(f"v2.{minor}", state, f"{call.base}/v2", updated="2024-10-15T00:00:00Z")
+            for minor, state in enumerate(states)
         ]
         return Response(200, {"versions": versions})
 
