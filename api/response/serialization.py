@@ -30,6 +30,11 @@ def time(value: dt.datetime | None) -> str | None:
     return value.astimezone(dt.UTC).isoformat()[:19] + "Z" if value is not None else None
 
 
+def instant(value: dt.datetime) -> str:
+    """Return `YYYY-MM-DDTHH:MM:SS.mmmZ`."""
+    return value.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def json_response(value: object, status: int = 200) -> Response:
     """Return `value` as a JSON response."""
     return Response(orjson.dumps(value, default=str), status, mimetype="application/json")

@@ -40,7 +40,7 @@ RELOAD_FACTOR: Final = 100
 SOON_SECONDS: Final = 1.0  # after resources have appeared or disappeared, and SOON_FACTOR times the duration
 SOON_FACTOR: Final = 10
 DRIFT_SECONDS: Final = 2.0
-DRAFT_SECONDS: Final = 5.0  # maximum age of a first picture; then the next request completes it
+DRAFT_SECONDS: Final = 5.0  # maximum age of a first picture
 MAX_RELOADS: Final = 2  # fields that are read again at the same time
 ALL_LEVELS: Final = 1_000
 _DELETING, _DELETED = STATES.index("deleting"), STATES.index("deleted")
@@ -170,10 +170,15 @@ class Fields:
             self._events.leave(followed.viewer)
 
     def _load(self, followed: FollowedField, *, takes_draft: bool = False) -> None:
-        """Read a field completely, or its first picture. After a first picture, only the rest is read."""
-        if followed.viewer is not None and followed.viewer.behind and not followed.is_draft:
-            self._events.resume(followed.viewer)
+        """Read a field completely, or its first picture. After a first picture, only the rest is read, if no
+        event was missed since then.
+        """
         begun, announced, builder = time.monotonic(), followed.announced, followed.builder
+        is_behind = followed.viewer is not None and followed.viewer.behind
+        if followed.viewer is not None and is_behind:
+            self._events.resume(followed.viewer)
+        if followed.viewer is None or is_behind or begun > followed.draft_until:
+            builder.discard_draft()
         fresh = builder.build(rearranges=announced != followed.shown, takes_draft=takes_draft)
         if followed.arrangement is not None and followed.arrangement.is_grouped:
             builder.arrangement.groups(self._database)

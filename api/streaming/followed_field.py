@@ -64,7 +64,7 @@ class FollowedField:
     number: int = 0  # of all changes of this field
     seconds: float = 0.0  # duration of the last read
     reload_at: float = 0.0
-    draft_until: float = 0.0  # then a request completes a first picture in any case
+    draft_until: float = 0.0  # then a first picture is too old
     reload: Reload | None = None  # in progress
     announced: int = 0  # events that made a complete read necessary
     shown: int = 0  # of these, those that the last read contains

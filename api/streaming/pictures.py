@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from api.dependencies import dependencies
 from api.request import query_params
+from api.response.serialization import instant
 from api.streaming.fields import fields
 from api.streaming.followed_field import FollowedField
 from orchestrator.engine.pictures.field import Field
@@ -89,17 +90,17 @@ def picture_of(stack: StackRow) -> Picture:
         shown, arrangement = followed.read
     time: JsonObject = {}
     if at is not None and shown.is_draft:
-        time = {"at": _text(at)}
+        time = {"at": instant(at)}
     elif at is not None:
         past = _past(followed, shown, arrangement, at)
-        time = {"at": _text(past.at), "history_from": _text(past.since), "omitted": past.omitted}
+        time = {"at": instant(past.at), "history_from": instant(past.since), "omitted": past.omitted}
         shown = past.field
     return Picture(stack, followed, shown, arrangement, time, takes_draft)
 
 
 def history_from(stack: StackRow) -> str:
     """Return the time of the oldest event of a stack."""
-    return _text(oldest_event(dependencies().database, stack.id) or stack.created_at)
+    return instant(oldest_event(dependencies().database, stack.id) or stack.created_at)
 
 
 def _past(followed: FollowedField, current: Field, arrangement: Arrangement, at: dt.datetime) -> PastField:
@@ -126,7 +127,3 @@ def _time(text: str | None) -> dt.datetime | None:
     except ValueError:
         raise InvalidRequest(f"Invalid time '{text}' for 'at': use YYYY-MM-DDTHH:MM:SSZ.") from None
     return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
-
-
-def _text(time: dt.datetime) -> str:
-    return time.astimezone(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -10,7 +10,7 @@ from flask import Blueprint, Response
 from api.dependencies import dependencies
 from api.request import query_params
 from api.request.stack_lookup import get_stack
-from api.response.serialization import json_response
+from api.response.serialization import instant, json_response
 from api.streaming.timelines import timelines as timelines_of
 from orchestrator.engine.pictures.timeline import Bar, Step
 from orchestrator.errors import InvalidRequest, NotFound
@@ -94,9 +94,4 @@ def _step(step: Step) -> JsonObject:
 
 
 def _time(seconds: float | None) -> str | None:
-    """Return a time with milliseconds."""
-    if seconds is None:
-        return None
-    return (
-        dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    )
+    return None if seconds is None else instant(dt.datetime.fromtimestamp(seconds, dt.UTC))

@@ -115,6 +115,11 @@ class FieldBuilder:
         states = bytearray(map(rows.states.__getitem__, order))
         return Field(ids, states, self._levels, is_draft=self.arrangement.is_draft)
 
+    def discard_draft(self) -> None:
+        """Let the next call of `build` read everything, if the last one returned a first picture."""
+        if self._arrangement is not None and self._arrangement.is_draft:
+            self._arrangement = None
+
     def _arrange(self, rows: FieldRows, requires: Mapping[int, tuple[str, str]]) -> None:
         below = array("i")
         for graph in graphs_of(rows, requires):

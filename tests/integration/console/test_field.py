@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from api.streaming import fields
 from api.streaming.fields import Fields
 from api.v1 import pictures
 from orchestrator.engine.pictures.field import STATES, Field
@@ -240,6 +241,27 @@ def test_the_first_picture_of_a_large_field_has_no_levels(
     assert states(first)[:2] == ["deleting", "complete"]  # the rows that were planned last
     assert states(field(api, root).data)[-1] == "planned"
     assert "draft" not in read(api.http.get(f"/v1{root.path}/field?draft=true").data)[0]
+
+
+def test_an_old_first_picture_is_read_again(
+    world: World, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = world.stack(project, "large", status="IN_PROGRESS")
+    for name in "ab":
+        world.resource(made, name)
+    monkeypatch.setattr(built, "LARGE", 1)
+    monkeypatch.setattr(fields, "DRAFT_SECONDS", 0.0)
+    api = world.client()
+
+    def shown(query: str) -> tuple[bool, int]:
+        summary = api.get(f"{made.path}/field/summary{query}")["field"]
+        return "draft" in summary, summary["counts"]["complete"]
+
+    assert shown("?draft=true") == (True, 0)
+    complete(world, made, "a")
+    assert shown("?draft=true") == (True, 1)
+    complete(world, made, "b")
+    assert shown("") == (False, 2)
 
 
 def test_the_page_counts_states_and_links_to_the_lists(world: World, project: str) -> None:
