@@ -31,7 +31,7 @@ from api.limits.rate_limits import TokenBuckets
 from orchestrator import logs, metrics
 from orchestrator.config import Settings
 from orchestrator.errors import Unauthenticated
-from orchestrator.operations.runtime.fair_slots import FairSlots, NoFreeSlot
+from orchestrator.fair_share import NoFreeSlot, fair_slots
 from orchestrator.rate_errors import TooManyFailedLogins
 from orchestrator.resources.ec2_signatures import TOKEN_PREFIX
 from orchestrator.security.password_file import basic_credentials
@@ -106,7 +106,7 @@ class FailedLogins:
         self._names = TokenBuckets(NAME_BURST_SECONDS)
         self._verified: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
-        self._slots = FairSlots(VERIFICATIONS, 1, MAX_WAITING)
+        self._slots = fair_slots(VERIFICATIONS, 1, MAX_WAITING)
         self._waiting = 0
 
     def credentials(self, environ: Mapping[str, Any]) -> Credentials | None:

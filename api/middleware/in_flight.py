@@ -21,13 +21,12 @@ Each API process counts separately, as in `api/limits/rate_limits.py`.
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import Counter
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from werkzeug.wsgi import ClosingIterator
 
@@ -35,6 +34,7 @@ from api import capacity, postponement
 from api.dependencies import Wsgi
 from orchestrator import metrics
 from orchestrator.config import Settings
+from orchestrator.fair_share import Occupancy
 from orchestrator.operations.runtime import turns
 from orchestrator.operations.runtime.caches import BoundedCache
 from orchestrator.rate_errors import TooManyConcurrentRequests
@@ -80,10 +80,9 @@ class InFlight:
 
     app: Wsgi
     settings: Settings
-    _requests: Counter[Party] = field(default_factory=Counter)
-    _bodies: Counter[Party] = field(default_factory=Counter)
-    _waiting: Counter[Party] = field(default_factory=Counter)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _requests: Occupancy = field(default_factory=Occupancy)
+    _bodies: Occupancy = field(default_factory=Occupancy)
+    _waiting: Occupancy = field(default_factory=Occupancy)
     _expected: BoundedCache[bytes, Sequence[Party]] = field(
         default_factory=partial(BoundedCache, MAX_EXPECTED)
     )
@@ -162,32 +161,22 @@ class InFlight:
 
     def enter(self, parties: Sequence[Party], limit: int | None) -> Party | None:
         """Count a request for these parties; if one of them has too many, return it and count nothing."""
-        requests = self._requests
-        with self._lock:
-            for party in parties:
-                if limit is not None and requests[party] >= limit:
-                    return party
-            for party in parties:
-                requests[party] += 1
-        return None
+        return cast("Party | None", self._requests.enter(parties, sys.maxsize if limit is None else limit))
 
     def postpone(self, party: Party, limit: int, *, counted: bool) -> postponement.Postponed | None:
         """Count a waiting request of a party; return None if too many wait."""
-        with self._lock:
-            if self._waiting[party] >= MAX_WAITING_OF_PARTY or self._waiting.total() >= MAX_WAITING:
-                return None
-            self._waiting[party] += 1
-
-        def leave() -> None:
-            with self._lock:
-                _subtract(self._waiting, [party])
-
-        return postponement.Postponed(party, lambda: self._requests[party] < limit, leave, counted=counted)
+        if self._waiting.enter([party], MAX_WAITING_OF_PARTY, MAX_WAITING) is not None:
+            return None
+        return postponement.Postponed(
+            party,
+            lambda: self._requests.held.get(party, 0) < limit,
+            lambda: self._waiting.leave([party]),
+            counted=counted,
+        )
 
     def leave(self, parties: Sequence[Party]) -> None:
         """Count a request no longer."""
-        with self._lock:
-            _subtract(self._requests, parties)
+        self._requests.leave(parties)
 
     @contextmanager
     def slow_body(self, parties: Sequence[Party]) -> Iterator[None]:
@@ -198,20 +187,15 @@ class InFlight:
         """
         total = self.settings.max_slow_bodies
         each = max(1, total // BODY_SHARE)
-        with self._lock:
-            bodies = self._bodies
-            full = next((party for party in parties if bodies[party] >= each), None)
-            if full is None and bodies[()] < total:
-                counted = (*parties, ())
-                for party in counted:
-                    bodies[party] += 1
-            else:
-                raise _too_many(full, each if full else total, "request bodies")
+        full = self._bodies.enter(parties, each, total)
+        if full is self._bodies:
+            raise _too_many(None, total, "request bodies")
+        if full is not None:
+            raise _too_many(cast(Party, full), each, "request bodies")
         try:
             yield
         finally:
-            with self._lock:
-                _subtract(bodies, counted)
+            self._bodies.leave(parties)
 
 
 def identify(environ: Mapping[str, Any], caller: Caller, project_id: str, *, may_wait: bool = False) -> None:
@@ -273,13 +257,6 @@ def _credentials(environ: Mapping[str, Any]) -> bytes:
     """Return a digest of the token or password of a request, b"" without any."""
     given = environ.get("HTTP_X_AUTH_TOKEN") or environ.get("HTTP_AUTHORIZATION") or ""
     return hashlib.blake2b(given.encode(), digest_size=16).digest() if given else b""
-
-
-def _subtract(counts: Counter[Party], parties: Iterable[Party]) -> None:
-    for party in parties:
-        counts[party] -= 1
-        if not counts[party]:
-            del counts[party]
 
 
 def _too_many(party: Party | None, limit: int, counted: str = "requests") -> TooManyConcurrentRequests:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from api.dependencies import Wsgi
 from api.middleware import in_flight
+from orchestrator.fair_share import NoFreeSlot
 from orchestrator.operations.runtime import turns
-from orchestrator.operations.runtime.fair_slots import NoFreeSlot
 from orchestrator.rate_errors import TooManyConcurrentRequests
 from orchestrator.schema.safe_regex import matching_budget
 

@@ -33,8 +33,8 @@ from api.response.serialization import MAX_UNSTREAMED_BYTES, Links, event_with_s
 from api.streaming import hub as live
 from api.streaming.hub import EventHub, Scope, Subscriber
 from api.streaming.session import current_session
+from orchestrator.fair_share import NoFreeSlot
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.operations.runtime.fair_slots import NoFreeSlot
 from orchestrator.operations.runtime.turns import paused
 from orchestrator.store.events import stream as tail
 from orchestrator.store.events.events import FILTERS, EventQuery, EventRow, list_events

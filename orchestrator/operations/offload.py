@@ -28,6 +28,7 @@ from orchestrator.clients.openstack.sdk import MODULES as SDK_MODULES
 from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.errors import LimitExceeded, OrchestratorError
+from orchestrator.fair_share import FairShare, NoFreeSlot, fair_slots
 from orchestrator.json_types import JsonObject
 from orchestrator.logs import bind_request, configure_logs, logger, request_id, set_log_context
 from orchestrator.operations.bootstrap import build_planner
@@ -40,7 +41,6 @@ from orchestrator.operations.preview import update as update_preview
 from orchestrator.operations.preview.create import CreatePreview
 from orchestrator.operations.preview.update import UpdatePreview
 from orchestrator.operations.runtime import turns
-from orchestrator.operations.runtime.fair_slots import FairSlots, NoFreeSlot
 from orchestrator.operations.runtime.lease_keeper import Leases, new_lease
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.operations.stacks import actions
@@ -260,12 +260,12 @@ def _start(
 
 
 @cache
-def _slots(count: int) -> FairSlots:
+def _slots(count: int) -> FairShare:
     """Return the slots of this process; a project may occupy half of them."""
-    return FairSlots(count, max(1, count // 2), MAX_WAITING)
+    return fair_slots(count, max(1, count // 2), MAX_WAITING)
 
 
-def _release_at_exit(process: BaseProcess, slots: FairSlots, project: str) -> None:
+def _release_at_exit(process: BaseProcess, slots: FairShare, project: str) -> None:
     """Wait for the end of a subprocess, which may be long after its answer, and release its slot."""
     wait([process.sentinel])
     slots.release(project)

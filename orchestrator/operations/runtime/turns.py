@@ -23,7 +23,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from orchestrator.operations.runtime.fair_slots import FairSlots, NoFreeSlot
+from orchestrator.fair_share import FairShare, NoFreeSlot
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class Turns:
 
     def __init__(self) -> None:
         """Begin without requests."""
-        self.slots = FairSlots(UNLIMITED, ALONE, UNLIMITED)
+        self.slots = FairShare(lambda: UNLIMITED, ALONE)
         self._recent: OrderedDict[str, float] = OrderedDict()  # times of the last request, oldest first
         self._free: dict[str, float] = {}  # by project: time until which it waits; with credit in the past
         self._last: dict[str, float] = {}  # by project: processor time of the last request

@@ -14,13 +14,14 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from orchestrator.clients.openstack.session.concurrency_limit import ConcurrencyLimit
 from orchestrator.errors import AwaitingBudget
+from orchestrator.fair_share import FairShare, NoFreeSlot, Waiter
 
 WAIT_SECONDS: Final = 4.0  # of a thread for its turn
 WAIT_SHARE: Final = 0.3  # of the deadline, if that is less
@@ -32,24 +33,21 @@ SMOOTHING: Final = 0.2  # share of the newest request in the average duration
 RETRY_SECONDS: Final = (0.5, 2.0)  # until a refused request is tried again
 
 
-@dataclass(slots=True, eq=False)
-class _Waiter:
-    owner: str
+class _Facts(NamedTuple):
+    """What ranks a request."""
+
     changes: bool
-    since: float
     background: bool = False
-    granted: bool = False
-    evicted: bool = False
-    woken: threading.Event = field(default_factory=threading.Event)
 
-    @property
-    def impatient(self) -> bool:
-        """Whether it may be refused for another: nobody waits for its answer."""
-        return bool(self.owner) and not self.background
 
-    def end(self, *, granted: bool) -> None:
-        self.granted, self.evicted = granted, not granted
-        self.woken.set()
+def _is_impatient(waiter: Waiter) -> bool:
+    """Whether it may be refused for another: nobody waits for its answer."""
+    return bool(waiter.owner) and not waiter.facts.background
+
+
+def _rank(waiter: Waiter, held: int) -> tuple[bool, bool, int, float]:
+    reads = not waiter.facts.changes and time.monotonic() - waiter.since < AGED_SECONDS
+    return waiter.facts.background, reads, held, waiter.since
 
 
 class Budget:
@@ -58,30 +56,26 @@ class Budget:
     def __init__(self, service: str, limit: ConcurrencyLimit) -> None:
         """`service` is named in the reason of a wait."""
         self._service, self._limit = service, limit
-        self._occupied: dict[str, int] = {}  # places by owner
-        self._in_use = 0  # their sum
-        self._waiters: list[_Waiter] = []
+        self._places = FairShare(lambda: limit.value, weight_of=_rank, excess=self._excess)
         self._seconds = 0.0  # of a request, recent average
-        self._lock = threading.Lock()
         self._mine = threading.local()  # `reserved`: whether the thread occupies a place for all its requests
 
     @contextmanager
     def reserved(self, owner: str) -> Iterator[None]:
-        """Occupy a place during the body for the requests of this thread: an operation begins when its
-        request cannot be refused any more.
+        """Occupy a place during the body for the requests of this thread. Reserve first, then record the
+        start: a recorded operation is never refused.
 
         Raises:
             AwaitingBudget: there is none; the operation is not to begin.
         """
         self._require_short_wait(owner)
-        self._acquire(owner, WAIT_SECONDS, changes=True)
+        self._acquire(owner, WAIT_SECONDS, _Facts(changes=True))
         self._mine.reserved = True
         try:
             yield
         finally:
             self._mine.reserved = False
-            with self._lock:
-                self._free(owner)
+            self._places.release(owner)
 
     def _require_short_wait(self, owner: str) -> None:
         """Refuse an operation whose request would probably wait in vain: the requests of the same stack that
@@ -90,10 +84,11 @@ class Budget:
         Raises:
             AwaitingBudget: it would.
         """
-        if not self._waiters:
+        places = self._places
+        if not places.waiters:
             return
-        with self._lock:
-            waiting = sum(1 for waiter in self._waiters if waiter.impatient and waiter.owner == owner)
+        with places.lock:
+            waiting = sum(waiter.owner == owner and _is_impatient(waiter) for waiter in places.waiters)
             expected = (waiting + 1) * self._seconds / self._limit.value if waiting else 0.0
         if expected > WAIT_SECONDS:
             longest = min(expected, MAX_RETRY_SECONDS)
@@ -113,15 +108,17 @@ class Budget:
         if not reserved:
             impatient = owner and not background
             longest = min(WAIT_SECONDS, seconds * WAIT_SHARE) if impatient else seconds * USER_SHARE
-            self._acquire(owner, longest, changes=changes, background=background)
+            self._acquire(owner, longest, _Facts(changes, background))
         place, begun = Place(), time.monotonic()
         try:
             yield place
         finally:
-            with self._lock:
+            with self._places.lock:
                 self._record(kind, time.monotonic() - begun, place)
-                if not reserved:
-                    self._free(owner)
+                if reserved:
+                    self._places.grant()
+                else:
+                    self._places.free(owner)
 
     @property
     def limit(self) -> int:
@@ -131,68 +128,32 @@ class Budget:
     @property
     def waiting(self) -> int:
         """The number of waiting requests."""
-        return len(self._waiters)
+        return len(self._places.waiters)
 
-    def _acquire(self, owner: str, seconds: float, *, changes: bool, background: bool = False) -> None:
-        with self._lock:
-            if not self._waiters and self._in_use < self._limit.value:
-                self._occupy(owner)
-                return
-            waiter = _Waiter(owner, changes, time.monotonic(), background)
-            self._waiters.append(waiter)
-            self._grant()
-            if sum(1 for other in self._waiters if other.impatient) > MAX_WAITING:
-                self._evict()
-        waiter.woken.wait(seconds)
-        with self._lock:
-            if waiter.granted:
-                return
-            if not waiter.evicted:
-                self._waiters.remove(waiter)
-        raise AwaitingBudget(self._service, random.uniform(*RETRY_SECONDS))  # noqa: S311
+    def _acquire(self, owner: str, seconds: float, facts: _Facts) -> None:
+        try:
+            self._places.acquire(owner, seconds, facts)
+        except NoFreeSlot:
+            raise AwaitingBudget(self._service, random.uniform(*RETRY_SECONDS)) from None  # noqa: S311
 
     def _record(self, kind: str, seconds: float, place: Place) -> None:
         now = time.monotonic()
         if place.busy:
             self._limit.record_busy(now)
         elif not place.failed:
-            full = self._in_use >= self._limit.value
+            full = self._places.total >= self._limit.value
             self._limit.record_answer(kind, seconds, full=full, now=now)
             self._seconds += (seconds - self._seconds) * SMOOTHING
-        self._grant()
 
-    def _occupy(self, owner: str) -> None:
-        self._occupied[owner] = self._occupied.get(owner, 0) + 1
-        self._in_use += 1
-
-    def _free(self, owner: str) -> None:
-        left = self._occupied.pop(owner) - 1
-        if left:
-            self._occupied[owner] = left
-        self._in_use -= 1
-        self._grant()
-
-    def _grant(self) -> None:
-        while self._waiters and self._in_use < self._limit.value:
-            now = time.monotonic()
-            waiter = min(self._waiters, key=lambda waiter: self._rank(waiter, now))
-            self._waiters.remove(waiter)
-            self._occupy(waiter.owner)
-            waiter.end(granted=True)
-
-    def _rank(self, waiter: _Waiter, now: float) -> tuple[bool, bool, int, float]:
-        reads = not waiter.changes and now - waiter.since < AGED_SECONDS
-        return waiter.background, reads, self._occupied.get(waiter.owner, 0), waiter.since
-
-    def _evict(self) -> None:
-        """Refuse a request of the stack with most of them: one that reads if possible, the newest."""
-        load = Counter(waiter.owner for waiter in self._waiters) + Counter(self._occupied)
-        waiter = max(
-            (waiter for waiter in self._waiters if waiter.impatient),
-            key=lambda waiter: (load[waiter.owner], not waiter.changes, waiter.since),
-        )
-        self._waiters.remove(waiter)
-        waiter.end(granted=False)
+    def _excess(self, waiters: Sequence[Waiter]) -> Waiter | None:
+        """Return a request of the stack with most of them if too many threads wait: one that reads if
+        possible, the newest.
+        """
+        impatient = [waiter for waiter in waiters if _is_impatient(waiter)]
+        if len(impatient) <= MAX_WAITING:
+            return None
+        load = Counter(waiter.owner for waiter in waiters) + Counter(self._places.held)
+        return max(impatient, key=lambda item: (load[item.owner], not item.facts.changes, item.since))
 
 
 @dataclass(slots=True)
