@@ -70,6 +70,11 @@ class Field:
     satisfies: Callable[[Value, Value], bool] | None = None  # whether the second is as the first; None: equal
     sent: bool = True  # in requests
     reported: bool = True  # as an actual value
+    only: tuple[str, str] | None = None  # a property and its value, without which the field does not exist
+
+    def applies(self, props: Mapping[str, Value]) -> bool:
+        """Return whether an object with these properties has the attribute."""
+        return self.only is None or props.get(self.only[0]) == self.only[1]
 
 
 UNORDERED: Final = Field(equal=same_items)
@@ -315,14 +320,11 @@ class CollectionType(RuledType, AdmittedType):
         values: JsonObject = {}
         wanted = set(names)
         for name, field in self.layout.items():
-            declared = self.properties[name]
-            if (
-                name not in wanted
-                or not field.sent
-                or (name not in props and name != "name" and declared.type not in self.removed)
-            ):
+            kind = self.properties[name].type
+            known = name in props or name == "name" or kind in self.removed
+            if name not in wanted or not (field.sent and known and field.applies(props)):
                 continue
-            value = props[name] if name in props else self.removed.get(declared.type)
+            value = props[name] if name in props else self.removed.get(kind)
             values[field.key] = field.to_api(value or ctx.physical_name if name == "name" else value)
         return values
 
@@ -373,6 +375,8 @@ class CollectionType(RuledType, AdmittedType):
         values: JsonObject = {}
         for name, field in self.layout.items():
             if not field.reported or not (self.reports_fixed or self.properties[name].update_allowed):
+                continue
+            if not field.applies(ctx.properties):
                 continue
             if not self.reports_unset and name not in ctx.properties:
                 continue

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from orchestrator.clients.openstack.platform_services.dns import ZONES
-from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import Attribute, Context, Fault, Property, Unique, Value
 from orchestrator.resources.openstack.collection_type import APART, Field, or_none
 from orchestrator.resources.openstack.creation_marks import EqualValues
@@ -16,8 +16,6 @@ from orchestrator.schema.translation import Replace
 from orchestrator.template.definition import ResourceDefinition
 
 PRIMARY, SECONDARY = "PRIMARY", "SECONDARY"
-# By type of zone, the properties that Designate refuses: they are ignored.
-IGNORED: Final = {PRIMARY: frozenset({"masters"}), SECONDARY: frozenset({"email", "ttl"})}
 PORT: Final = ":53"  # of a primary server by default
 
 
@@ -40,7 +38,10 @@ class Zone(DesignateType):
     mark = EqualValues(is_new=True)
     fields = {
         "description": Field(to_api=or_none),
-        "masters": Field(satisfies=_same_servers),
+        # Designate refuses the properties of the other type of zone: they are ignored.
+        "email": Field(only=("type", PRIMARY)),
+        "ttl": Field(only=("type", PRIMARY)),
+        "masters": Field(satisfies=_same_servers, only=("type", SECONDARY)),
         "primaries": APART,
         "attributes": Field(reported=False),
     }
@@ -93,12 +94,6 @@ class Zone(DesignateType):
         """Return the attributes of a request. As in Heat, removing a property other than `description` has no
         effect.
         """
-        values = super().request_values(ctx, props, set(names) - IGNORED[props.get("type", PRIMARY)])
+        values = super().request_values(ctx, props, names)
         removed = {"description"} if ctx.action == "UPDATE" else set()
         return {name: value for name, value in values.items() if value or name in removed}
-
-    def actual_properties(self, ctx: Context, actual: JsonMapping) -> JsonObject:
-        """Return the actual values of given properties, except for those that Designate refuses."""
-        values = super().actual_properties(ctx, actual)
-        ignored = IGNORED[ctx.properties.get("type", PRIMARY)]
-        return {name: value for name, value in values.items() if name not in ignored}
