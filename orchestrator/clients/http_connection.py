@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ssl
 import time
-from contextvars import ContextVar
 from typing import Final, NamedTuple
 
 import httpcore
@@ -18,8 +17,6 @@ from orchestrator.clients.deadline import Deadline, DeadlineBackend
 from orchestrator.clients.http_messages import Content, Fields, ResponseReader, request_body, request_head
 
 READ_BYTES: Final = 64 * 1024
-
-_current: ContextVar[Deadline] = ContextVar("connection_deadline")
 
 
 class TooLarge(Exception):
@@ -53,7 +50,8 @@ class HttpConnection:
             raise httpcore.UnsupportedProtocol(f"the scheme {url.scheme.decode('latin-1')} is not supported")
         self._host, self._port = url.host.decode("ascii"), url.origin.port
         self._context = context if url.scheme == b"https" else None
-        self._backend = DeadlineBackend(_current.get)
+        self._deadline = Deadline(0.0)  # of the exchange in progress
+        self._backend = DeadlineBackend(lambda: self._deadline)
         self._stream: httpcore.NetworkStream | None = None
         self._seconds, self._expires_at = seconds, 0.0
         self.is_reusable = False
@@ -64,11 +62,8 @@ class HttpConnection:
         Raises:
             httpcore.ConnectError, httpcore.ConnectTimeout: it is not possible.
         """
-        token = _current.set(deadline)
-        try:
-            self._opened()
-        finally:
-            _current.reset(token)
+        self._deadline = deadline
+        self._opened()
 
     def exchange(
         self, method: bytes, target: bytes, fields: Fields, content: Content, deadline: Deadline, most: int
@@ -80,8 +75,7 @@ class HttpConnection:
             httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError: no response.
             TooLarge: its body has more than `most` bytes.
         """
-        self.is_reusable = False
-        token = _current.set(deadline)
+        self.is_reusable, self._deadline = False, deadline
         try:
             head, length = request_head(method, target, fields, content)
             stream = self._opened()
@@ -89,7 +83,6 @@ class HttpConnection:
             response = _received(stream, ResponseReader(method), most)
             self.is_reusable = is_sent and response.keeps_open
         finally:
-            _current.reset(token)
             if not self.is_reusable:
                 self.close()
         self._expires_at = time.monotonic() + self._seconds

@@ -5,13 +5,28 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 NOT_FOUND: Final = 404
 
 
 class NeedsOwnRequest(Exception):
     """An object that is observed with a shared list needs a request of its own; nothing was sent."""
+
+
+class HeldConnection(Protocol):
+    """An open connection for a request."""
+
+    def take(self, key: object) -> Any:
+        """Return the connection, once, if it is to this origin; None otherwise."""
+        ...
+
+
+class Reservation(NamedTuple):
+    """A place in the budget of a service, and an open connection to it, for the requests of a create."""
+
+    budget: object
+    connection: HeldConnection
 
 
 class ListBatch(NamedTuple):
@@ -29,11 +44,12 @@ class ProviderCalls:
     has made of the error.
     """
 
-    __slots__ = ("_in_list", "batch", "needs_request", "services", "unknown_object")
+    __slots__ = ("_in_list", "batch", "needs_request", "reservation", "services", "unknown_object")
 
     def __init__(self, batch: ListBatch | None = None) -> None:
         """Nothing is called yet."""
         self.batch = batch
+        self.reservation: Reservation | None = None  # of the create in progress
         self.services: set[str] = set()
         self.unknown_object = self.needs_request = self._in_list = False
 

@@ -9,7 +9,6 @@ gone". Types register under the entry point group `orchestrator.resource_types`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import ClassVar, Final
 
 from orchestrator.resources.capabilities import derived, implements, names_of_live_attributes
@@ -181,14 +180,6 @@ class ResourceType(OptionalVerbs):
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Request the object and return at once."""
         raise NotImplementedError(self.name)
-
-    def admit(self, ctx: Context) -> AbstractContextManager[None]:
-        """Entered before the start of a create is recorded, and left after its request. Change nothing.
-
-        Raises:
-            ProviderBusy: the service cannot be called at present; the create begins later.
-        """
-        return nullcontext()
 
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the physical id of the object that an earlier attempt with this token created, or None.

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,7 @@ import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3 import HTTPHeaderDict, HTTPResponse
 
+from orchestrator.clients import provider_calls
 from orchestrator.clients.deadline import PIECE, Deadline, verifying
 from orchestrator.clients.http_connection import HttpAnswer, HttpConnection, TooLarge
 
@@ -38,8 +39,6 @@ PLAIN: Final = re.compile(
 )
 
 _call: ContextVar[Deadline | None] = ContextVar("call_deadline", default=None)
-# The open connections for the next requests of a thread (`DeadlineAdapter.connected`).
-_held: ContextVar[dict[object, HttpConnection] | None] = ContextVar("held_connections", default=None)
 
 
 class IdleConnections:
@@ -98,29 +97,33 @@ class IdleConnections:
 
 
 class HeldConnection:
-    """An open connection for the next request of this thread to its origin, during `with`."""
+    """An open connection for the first request of a create to its origin, during `with`."""
 
-    __slots__ = ("_connection", "_held", "_idle", "_is_new", "_key", "_mark")
-    _held: dict[object, HttpConnection]  # empty as soon as a request was sent
-    _mark: Token[dict[object, HttpConnection] | None]
+    __slots__ = ("_connection", "_idle", "_is_new", "_key")
 
     def __init__(
         self, idle: IdleConnections, key: object, connection: HttpConnection, *, is_new: bool
     ) -> None:
-        """Hold nothing yet. A connection without a request is kept among `idle`, a new one is closed."""
-        self._idle, self._key, self._connection, self._is_new = idle, key, connection, is_new
+        """Hold the connection. Without a request it is kept among `idle` at the end; a new one is closed."""
+        self._idle, self._key, self._is_new = idle, key, is_new
+        self._connection: HttpConnection | None = connection
 
-    def __enter__(self) -> None:
-        """Hold the connection."""
-        self._held = {self._key: self._connection}
-        self._mark = _held.set(self._held)
+    def take(self, key: object) -> HttpConnection | None:
+        """Return the connection, once, if it is to this origin; None otherwise."""
+        if key != self._key:
+            return None
+        connection, self._connection = self._connection, None
+        return connection
+
+    def __enter__(self) -> HeldConnection:
+        """Begin."""
+        return self
 
     def __exit__(self, *_: object) -> None:
         """Keep or close the connection if no request was sent."""
-        _held.reset(self._mark)
-        if self._held and not self._is_new:
+        if self._connection is not None and not self._is_new:
             self._idle.put(self._key, self._connection)
-        elif self._held:
+        elif self._connection is not None:
             self._connection.close()
 
 
@@ -207,8 +210,9 @@ class DeadlineAdapter(BaseAdapter):
         *,
         verify: bool | str = True,
         cert: Any = None,
+        held: provider_calls.HeldConnection | None = None,
     ) -> HttpAnswer:
-        """Send a request over a kept connection, if there is one, and read the complete response.
+        """Send a request over the `held` or a kept connection, if any, and read the complete response.
 
         Raises:
             httpcore.ConnectError, httpcore.ConnectTimeout: nothing was sent.
@@ -219,7 +223,7 @@ class DeadlineAdapter(BaseAdapter):
         trust = _trust(verify, cert)
         key = _key(target, trust)
         fields = [(b"Host", netloc), *((_bytes(name), _bytes(value)) for name, value in headers)]
-        connection = (_held.get() or {}).pop(key, None) or self._idle.take(key)
+        connection = (held and held.take(key)) or self._idle.take(key)
         connection = connection or self._new_connection(target, trust)
         answer = connection.exchange(_bytes(method), target.target, fields, content, deadline, MAX_BYTES)
         if connection.is_reusable:
@@ -229,8 +233,7 @@ class DeadlineAdapter(BaseAdapter):
     def connected(
         self, url: str, deadline: Deadline, *, verify: bool | str = True, cert: Any = None
     ) -> HeldConnection:
-        """Return an open connection to an origin. It is held for the next request of this thread to the
-        origin during `with`.
+        """Return an open connection to an origin, held for a request during `with`.
 
         Raises:
             httpcore.ConnectError, httpcore.ConnectTimeout: it cannot be opened.

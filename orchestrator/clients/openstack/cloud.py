@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -29,7 +29,7 @@ from orchestrator.errors import ProviderError
 
 NO_CLOUD: Final = "this installation has no cloud: set ORCHESTRATOR_AUTH=keystone"
 CALL_SECONDS: Final = 20.0
-ADMITTING: Final = {api.service: api.service_type for api in (Compute, Network, BlockStorage)}
+RESERVED: Final = {api.service: api.service_type for api in (Compute, Network, BlockStorage)}
 APIS: Final[Mapping[str, type[Collections]]] = {
     api.service: api
     for api in (Compute, Network, BlockStorage, Image, LoadBalancing, Identity, Dns, KeyManager)
@@ -73,35 +73,38 @@ class OpenStack:
             raise ProviderError(NO_CLOUD, "AuthorizationFailure")
         self.cloud, self.deadline_seconds, self.owner = cloud, deadline_seconds, owner
         self.lag, self.listed = ListLag(lag_seconds, deleting, max_lag_seconds), listed
-        self.region, self.calls = region or cloud.region, calls
+        self.region, self.calls = region or cloud.region, calls or ProviderCalls()
 
     @property
     def transport(self) -> Transport:
         """The transport of the credential's requests."""
         return _transport(self.cloud.session(), self.region)
 
-    def reserved(self, service: str) -> AbstractContextManager[None]:
-        """Reserve a place and a connection for the requests of this thread to a service, during the body, if
-        the service admits creates.
+    @contextmanager
+    def reserved(self, service: str) -> Iterator[None]:
+        """Reserve a place and a connection for the calls of a create to a service, during the body, if the
+        service has a budget for them.
 
         Raises:
             AwaitingBudget: the service has too many requests in progress.
             ProviderUnreachable: there is no connection.
         """
-        if service not in ADMITTING:
-            return nullcontext()
-        reserved = getattr(self.transport, "reserved", None)  # scripted transports have no budget
-        if reserved is None:
-            return nullcontext()
-        place: AbstractContextManager[None] = reserved(
-            service, ADMITTING[service], self.owner, self.deadline_seconds
-        )
-        return place
+        # Scripted transports have no budget.
+        reserve = getattr(self.transport, "reserved", None) if service in RESERVED else None
+        if reserve is None:
+            yield
+            return
+        with reserve(service, RESERVED[service], self.owner, self.deadline_seconds) as reservation:
+            self.calls.reservation = reservation
+            try:
+                yield
+            finally:
+                self.calls.reservation = None
 
     @property
     def _arguments(
         self,
-    ) -> tuple[Transport, float, str, ListLag, Mapping[str, Any] | None, ProviderCalls | None]:
+    ) -> tuple[Transport, float, str, ListLag, Mapping[str, Any] | None, ProviderCalls]:
         return self.transport, self.deadline_seconds, self.owner, self.lag, self.listed, self.calls
 
     def collections(self, service: str) -> Collections:

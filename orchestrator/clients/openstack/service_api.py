@@ -346,6 +346,7 @@ class ServiceApi:
             root=self.root,
             owner=self._owner,
             background=self._listed is not None,
+            reservation=self._calls.reservation,
         )
         with ReportedBy(self.service):
             try:

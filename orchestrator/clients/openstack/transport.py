@@ -12,6 +12,8 @@ from urllib.parse import urlencode
 
 import orjson
 
+from orchestrator.clients.provider_calls import Reservation
+
 Query = Mapping[str, Any]
 Content = bytes | Iterable[bytes]
 
@@ -33,6 +35,7 @@ class Request(NamedTuple):
     root: str = ""  # between the endpoint and the path: /lbaas
     owner: str = ""  # the tree of stacks; trees share the budget of a service fairly
     background: bool = False  # after all other requests
+    reservation: Reservation | None = None  # of the create that it belongs to
 
     @property
     def target(self) -> str:

@@ -76,7 +76,7 @@ def create(operation: ResourceOperation, wait_seconds: float, retries_left: int)
     context = operation.context("CREATE", attempt=state.attempt + 1) if fresh else operation.context("CREATE")
     taken = fresh and external and operation.resource_type.can_find and _name_is_taken(operation, context)
     # Refused, nothing of this attempt is recorded.
-    with operation.calls.admitted(context) if fresh and external else nullcontext():
+    with operation.calls.reserved(context) if fresh and external else nullcontext():
         if fresh:
             state.attempt, state.action = state.attempt + 1, "CREATE"
         state.op = "CREATE"

@@ -30,6 +30,7 @@ from orchestrator.errors import (
 )
 from orchestrator.operations.runtime.circuit_breaker import CircuitBreakers
 from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.resources.openstack.connection import openstack
 from orchestrator.store.connections.database import UNREACHABLE
 
 P = ParamSpec("P")
@@ -61,7 +62,7 @@ class VisitCalls:
         result of a verb, unless the last visit of the node has observed it too.
         """
         self.provider = ProviderCalls()  # in the contexts of the verbs
-        self._type, self._visit, self._breakers, self._doubts = type_, visit, breakers, doubts
+        self._breakers, self._visit, self._doubts = breakers, visit, doubts
         last_check = visit.act == "CHECK" and visit.unreachable_tries >= MAX_CHECK_RETRIES
         self._always = last_check if always is None else always
         self._service = type_.service or type_.name
@@ -130,16 +131,18 @@ class VisitCalls:
             raise
 
     @contextmanager
-    def admitted(self, ctx: Context) -> Iterator[None]:
-        """Enter the admission of a create by its type: its start is not recorded if that is refused.
+    def reserved(self, ctx: Context) -> Iterator[None]:
+        """Reserve a place and a connection for the request of a create, during the body. Reserve, record the
+        start, send: a create that is recorded is not refused for lack of capacity.
 
         Raises:
             ServiceUnavailable: the breaker is open.
-            ProviderBusy: the type does not admit the create.
+            ProviderBusy: the service has no place, or there is no connection.
         """
         self.permit()
-        with ExitStack() as admission:
-            self.record(admission.enter_context, self._type.admit(ctx))
+        with ExitStack() as reservation:
+            if ctx.cloud is not None:
+                self.record(reservation.enter_context, openstack(ctx).reserved(self._service))
             yield
 
     def permit(self) -> None:

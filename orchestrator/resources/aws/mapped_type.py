@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from typing import ClassVar
@@ -40,10 +39,6 @@ class MappedType(ResourceType):
     def attribute_values(self, ctx: Context, physical_id: str, observation: Observation) -> JsonObject:
         """Return the attributes; `observation` is the target's."""
         return {}
-
-    def admit(self, ctx: Context) -> AbstractContextManager[None]:
-        """Reserve a place for the target's request."""
-        return self.target.admit(ctx)
 
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         """Request the object."""

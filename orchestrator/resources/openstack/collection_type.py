@@ -18,7 +18,6 @@ from orchestrator.errors import ProviderError, ProviderNotFound
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import Context, Created, Observation, Value
 from orchestrator.resources.capabilities import derived
-from orchestrator.resources.openstack.admission import AdmittedType
 from orchestrator.resources.openstack.conflicts import temporary_conflicts
 from orchestrator.resources.openstack.connection import openstack
 from orchestrator.resources.openstack.property_rules import RuledType
@@ -160,7 +159,7 @@ def _listed_collection(type_: CollectionType | type[CollectionType]) -> str:
     return class_.collection.plural if plain else ""
 
 
-class CollectionType(RuledType, AdmittedType):
+class CollectionType(RuledType):
     """A type whose resources are objects of a collection of its `service`."""
 
     live_show = True

@@ -5,7 +5,7 @@ kept, and the others are deleted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from typing import ClassVar
 
 import pytest
@@ -16,6 +16,7 @@ from orchestrator.operations.maintenance.orphan_access import OrphanAccess
 from orchestrator.resources.base import Context, Created, Value
 from tests.scenarios.fake_cloud import Cloud, Crash, Thing, cloud_thing
 from tests.scenarios.world import World
+from tests.unit.resources.openstack.double_cloud import DoubleCloud
 
 FLIGHT_SECONDS = 30.0
 PAUSES = """SELECT extract(epoch FROM due_at - clock_timestamp()) AS seconds FROM graph_node
@@ -33,11 +34,6 @@ class Port(Thing):
         super().__init__(cloud)
         self.created_with: list[Context] = []
 
-    def admit(self, ctx: Context) -> AbstractContextManager[None]:
-        if "admit" in self.cloud.on:
-            self.cloud.call("admit", ctx)
-        return nullcontext()
-
     def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
         self.created_with.append(ctx)
         return super().create(ctx, props)
@@ -48,6 +44,36 @@ class Port(Thing):
         return found[::-1] if self.newest_first else found
 
 
+class ReservedPort(Port):
+    """A port of a service with a budget."""
+
+    name = "Cloud::ReservedPort"
+    service = "nova"
+
+    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
+        self.cloud.calls.append("reserved" if ctx.calls.reservation else "not reserved")
+        return super().create(ctx, props)
+
+
+class BudgetedCloud(DoubleCloud):
+    """A cloud whose services have budgets; the next reservation fails with `error`."""
+
+    error: Exception | None = None
+
+    def __init__(self, world: World, things: Cloud) -> None:
+        super().__init__()
+        self._things = things
+        world.engine.keystone.cloud = lambda *_: self.cloud  # type: ignore[method-assign]
+
+    @contextmanager
+    def reserved(self, service: str, *_: object) -> Iterator[object]:
+        self._things.calls.append(f"reserve {service}")
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+        yield self
+
+
 @pytest.fixture
 def port(cloud: Cloud) -> Port:
     return Port(cloud)
@@ -55,7 +81,8 @@ def port(cloud: Cloud) -> Port:
 
 @pytest.fixture
 def world(postgres_url: str, cloud: Cloud, port: Port) -> Iterator[World]:
-    world = World(postgres_url, types=cloud.types() | {port.name: port})
+    ports = {port.name: port, ReservedPort.name: ReservedPort(cloud)}
+    world = World(postgres_url, types=cloud.types() | ports)
     yield world
     world.close()
 
@@ -101,39 +128,36 @@ def test_the_object_of_a_lost_answer_is_found_at_once(world: World, cloud: Cloud
     assert cloud.calls == ["create a", "find a", "observe a"]
 
 
-def test_a_create_that_is_not_admitted_is_begun_later(world: World, cloud: Cloud) -> None:
-    silent(cloud, "admit", error=AwaitingBudget("cloud", 1.0))
-    uuid = world.create("s", {"a": port_()})
+def test_a_create_without_a_place_is_begun_later(world: World, cloud: Cloud) -> None:
+    BudgetedCloud(world, cloud).error = AwaitingBudget("nova", 1.0)
+    uuid = world.create("s", {"a": cloud_thing(type=ReservedPort.name)})
     world.deliver(10)
     [row] = world.rows("SELECT op, action, attempt FROM resource")
     assert (row.op, row.action, row.attempt) == (None, "INIT", 0)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
-    assert cloud.calls == ["admit a", "create a", "observe a"]
+    assert cloud.calls == ["reserve nova", "reserve nova", "reserved", "create a", "observe a"]
 
 
-def test_an_object_whose_second_create_is_not_admitted_is_created_later(world: World, cloud: Cloud) -> None:
-    uuid = world.create("s", {"a": cloud_thing(type=Port.name, errors=1)})
+def test_an_object_whose_second_create_finds_no_place_is_created_later(world: World, cloud: Cloud) -> None:
+    budgets = BudgetedCloud(world, cloud)
+    uuid = world.create("s", {"a": cloud_thing(type=ReservedPort.name, errors=1)})
     while world.messages:
         world.deliver(1)
-    silent(cloud, "admit", error=AwaitingBudget("cloud", 1.0))
+    budgets.error = AwaitingBudget("nova", 1.0)
     world.deliver_all()
     assert world.state(uuid) == "CREATE_COMPLETE"
     assert list(cloud.things) == [world.resource("a").physical_id]
     assert cloud.made == {"a": 2}
 
 
-def test_the_admission_and_the_create_have_the_same_context(world: World, cloud: Cloud, port: Port) -> None:
-    """So it is built once, and has the token of the request to come."""
-    admitted: list[Context] = []
-    cloud.on["admit"] = admitted.append
-    world.create("s", {"a": port_()})
+def test_a_reservation_is_made_for_the_request_to_come(world: World, cloud: Cloud) -> None:
+    BudgetedCloud(world, cloud)
+    uuid = world.create("s", {"a": cloud_thing(type=ReservedPort.name)})
     world.deliver_all()
-    [context] = admitted
-    assert context is port.created_with[0]
-    assert context.token == next(iter(cloud.things.values()))
+    assert world.state(uuid) == "CREATE_COMPLETE"
     [row] = world.rows("SELECT attempt FROM resource")
-    assert context.token.endswith(f"-{row.attempt}")
+    assert (row.attempt, list(cloud.things.values())) == (1, [f"{world.resource('a').uuid}-1"])
 
 
 def test_an_object_that_arrives_late_is_searched_every_few_seconds(world: World, cloud: Cloud) -> None:

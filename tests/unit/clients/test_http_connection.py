@@ -342,9 +342,9 @@ def test_a_service_is_verified_and_its_connection_kept(
             ask(adapter, running.url)
         assert isinstance(refused.value.__cause__, ssl.SSLCertVerificationError)
         deadline = Deadline(5.0)
-        with adapter.connected(running.url, deadline, verify=str(path)):
+        with adapter.connected(running.url, deadline, verify=str(path)) as held:
             for _ in range(2):
-                answer = adapter.exchange("GET", running.url, (), None, deadline, verify=str(path))
+                answer = adapter.exchange("GET", running.url, (), None, deadline, verify=str(path), held=held)
                 assert (answer.status, answer.content) == (200, b"ok")
         assert running.connections == 2
         assert adapter.exchange("GET", running.url, (), None, deadline, verify=False).status == 200

@@ -82,8 +82,9 @@ def test_a_connection_that_the_service_has_closed_is_not_used_again() -> None:
 def test_a_held_connection_is_open_before_its_request_and_kept_after_it() -> None:
     with service() as serving, contextlib.closing(DeadlineAdapter(5.0)) as adapter:
         url = f"http://127.0.0.1:{serving.port}/y"
-        with adapter.connected(url, Deadline(5.0)):
-            assert [get(adapter, serving.port) for _ in range(2)] == [b"{}"] * 2
+        with adapter.connected(url, Deadline(5.0)) as held:
+            answers = [adapter.exchange("GET", url, (), None, Deadline(5.0), held=held) for _ in range(2)]
+            assert [answer.content for answer in answers] == [b"{}"] * 2
         with adapter.connected(url, Deadline(5.0)):
             pass
         assert get(adapter, serving.port) == b"{}"

@@ -58,23 +58,20 @@ class Budget:
         self._service, self._limit = service, limit
         self._places = FairShare(lambda: limit.value, weight_of=_rank, excess=self._excess)
         self._seconds = 0.0  # of a request, recent average
-        self._mine = threading.local()  # `reserved`: whether the thread occupies a place for all its requests
 
     @contextmanager
     def reserved(self, owner: str) -> Iterator[None]:
-        """Occupy a place during the body for the requests of this thread. Reserve first, then record the
-        start: a recorded operation is never refused.
+        """Occupy a place during the body. Reserve first, then record the start of an operation: a recorded
+        operation is never refused. Its requests are sent with `reserved`.
 
         Raises:
             AwaitingBudget: there is none; the operation is not to begin.
         """
         self._require_short_wait(owner)
         self._acquire(owner, WAIT_SECONDS, _Facts(changes=True))
-        self._mine.reserved = True
         try:
             yield
         finally:
-            self._mine.reserved = False
             self._places.release(owner)
 
     def _require_short_wait(self, owner: str) -> None:
@@ -96,15 +93,21 @@ class Budget:
 
     @contextmanager
     def place(
-        self, owner: str, *, changes: bool, kind: str, seconds: float, background: bool = False
+        self,
+        owner: str,
+        *,
+        changes: bool,
+        kind: str,
+        seconds: float,
+        background: bool = False,
+        reserved: bool = False,
     ) -> Iterator[Place]:
-        """Occupy a place during the body, for a stack `owner`; wait at most a part of `seconds`. A request in
-        the `background` is granted a place when no other request waits.
+        """Occupy a place during the body, for a stack `owner`, unless one is `reserved`; wait at most a part
+        of `seconds`. A request in the `background` is granted a place when no other request waits.
 
         Raises:
             AwaitingBudget: there is none; nothing was sent.
         """
-        reserved = getattr(self._mine, "reserved", False)
         if not reserved:
             impatient = owner and not background
             longest = min(WAIT_SECONDS, seconds * WAIT_SHARE) if impatient else seconds * USER_SHARE

@@ -26,6 +26,7 @@ from orchestrator.clients.openstack.session.measurement import measured
 from orchestrator.clients.openstack.session.shared_lists import SharedLists
 from orchestrator.clients.openstack.session.tokens import Tokens
 from orchestrator.clients.openstack.transport import Answer, Request
+from orchestrator.clients.provider_calls import Reservation
 from orchestrator.config import settings
 from orchestrator.errors import ProviderBusy, ProviderError
 
@@ -83,8 +84,8 @@ class SessionTransport:
         return answer
 
     @contextmanager
-    def reserved(self, service: str, service_type: str, owner: str, seconds: float) -> Iterator[None]:
-        """Reserve a place for the requests of this thread (`Budget.reserved`) and a connection for the first,
+    def reserved(self, service: str, service_type: str, owner: str, seconds: float) -> Iterator[Reservation]:
+        """Reserve a place for the requests of a create (`Budget.reserved`) and a connection for the first,
         during the body.
 
         Raises:
@@ -103,7 +104,7 @@ class SessionTransport:
                     url, deadline, verify=self._session.verify, cert=self._session.cert
                 )
             with connection:
-                yield
+                yield Reservation(budget, connection)
 
     def versions(self, service: str, service_type: str, seconds: float) -> tuple[str, str]:
         """Return the lowest and the highest microversion of a service."""
@@ -139,12 +140,14 @@ class SessionTransport:
     def _exchange(self, request: Request, endpoint: Endpoint, token: str, deadline: Deadline) -> Answer:
         """Send a request in a place of the service's budget."""
         budget = budgets().of(request.service, self._region, self._tokens.project_id)
+        reservation = request.reservation
         with budget.place(
             request.owner,
             changes=request.changes,
             kind=request.kind,
             seconds=deadline.remaining(),
             background=request.background,
+            reserved=reservation is not None and reservation.budget is budget,
         ) as place:
             return measured(request, place, lambda: self._sent(request, endpoint, token, deadline))
 
@@ -166,6 +169,7 @@ class SessionTransport:
                     deadline,
                     verify=self._session.verify,
                     cert=self._session.cert,
+                    held=None if request.reservation is None else request.reservation.connection,
                 )
             except TooLarge as error:
                 raise ProviderError(f"{request.service}: {error}", "UnexpectedAnswer") from error

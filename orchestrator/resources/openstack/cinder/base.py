@@ -7,12 +7,11 @@ from typing import ClassVar
 
 from orchestrator.clients.openstack.block_storage import BlockStorage
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Value
-from orchestrator.resources.openstack.admission import AdmittedType
+from orchestrator.resources.base import Context, ResourceType, Value
 from orchestrator.resources.openstack.connection import openstack
 
 
-class CinderType(AdmittedType):
+class CinderType(ResourceType):
     """A type of cinder; its attribute `show` is cinder's own view of the object."""
 
     service: ClassVar[str] = "cinder"

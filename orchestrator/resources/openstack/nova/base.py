@@ -7,12 +7,11 @@ from typing import ClassVar
 
 from orchestrator.clients.openstack.compute import Compute
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.base import Context, Value
-from orchestrator.resources.openstack.admission import AdmittedType
+from orchestrator.resources.base import Context, ResourceType, Value
 from orchestrator.resources.openstack.connection import openstack
 
 
-class NovaType(AdmittedType):
+class NovaType(ResourceType):
     """A type of nova; its attribute `show` is nova's own view of the object."""
 
     service: ClassVar[str] = "nova"

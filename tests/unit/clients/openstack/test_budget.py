@@ -143,7 +143,7 @@ def test_requests_of_an_operation_use_its_reserved_place(run: Run) -> None:
     run.start("a", "1")
     with run.budget.reserved("b"):
         for name in ("read", "change"):
-            with run.budget.place("b", changes=name == "change", kind="x", seconds=0.0):
+            with run.budget.place("b", changes=name == "change", kind="x", seconds=0.0, reserved=True):
                 run.order.append(name)
         run.start("a", "2")  # waits: both places are occupied
         assert run.order == ["1", "read", "change"]

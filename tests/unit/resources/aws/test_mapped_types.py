@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 
-from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.errors import ProviderError
 from orchestrator.resources.aws.instance import Instance
 from orchestrator.resources.aws.security_group import Ec2SecurityGroup
@@ -47,13 +45,8 @@ def context(kind, script, action="CREATE", **given):
 
 
 class TestInstances:
-    def test_a_create_reserves_a_place_at_nova(self, script, monkeypatch):
-        reserved = []
-        monkeypatch.setattr(
-            OpenStack, "reserved", lambda _cloud, service: nullcontext(reserved.append(service))
-        )
-        with Instance().admit(context(Instance(), script, **REQUIRED)):
-            assert reserved == ["nova"]
+    def test_a_create_reserves_a_place_at_nova(self):
+        assert Instance().service == "nova"
 
     def test_a_lost_delete_is_repeated_as_that_of_a_server(self):
         assert Instance().delete_stalled_seconds == Server().delete_stalled_seconds > 0
