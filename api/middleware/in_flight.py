@@ -11,9 +11,9 @@ have a limit of their own.
 A request beyond the limit of its project or caller waits for others of the same party, up to
 `postponement.WAIT_SECONDS`, without a thread. It is refused then, or if too many wait already.
 
-Authentication computes, too. Hence the parties of a request are expected to be those of the last request with
-the same token or password, and such a request waits before its authentication. The expectation authorizes
-nothing: only the owner of the credentials can be delayed by it.
+Authentication computes, too. The parties are predicted from the last request with the same credentials, and
+such a request waits before its authentication. The prediction authorizes nothing: it can only delay the owner
+of the credentials.
 
 Each API process counts separately, as in `api/limits/rate_limits.py`.
 """

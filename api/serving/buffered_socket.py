@@ -140,7 +140,7 @@ class BufferedSocket(socket.socket):
         end = self.begun + self.GRACE + self.received / self.SLOWEST
         remaining = end - time.monotonic()
         if remaining <= 0:
-            raise TimeoutError("the body comes too slowly")
+            raise TimeoutError("request body received too slowly")
         self.settimeout(min(self.IDLE, remaining))
         try:
             return super().recv(size, flags)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from orchestrator.engine.check.visit import ResourceView, ResourceVisit
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.base import ResourceType
+
+INTERRUPTED: Final = "the create request was interrupted, and this type cannot look up whether it succeeded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +143,7 @@ def decide(visit: ResourceVisit, resource_type: ResourceType) -> Step:
         if not resource_type.calls_out or _was_refused(visit, resource_type):
             return Create()
         if not resource_type.can_find:
-            return OutcomeUnknown(
-                "it was cut off while being created, and its type cannot be asked whether it was"
-            )
+            return OutcomeUnknown(INTERRUPTED)
         return Create(wait_seconds=in_flight(visit.resource, resource_type))
     if visit.act is not None:
         return Keep() if resource.deposed else _act(visit.act, resource, resource_type)
@@ -196,9 +197,7 @@ def _cleanup(visit: ResourceVisit, resource_type: ResourceType) -> Step:
         if not resource_type.calls_out or _was_refused(visit, resource_type):
             return DropRow()
         if not resource_type.can_find:
-            return OutcomeUnknown(
-                "it was cut off while being created, and its type cannot be asked whether it was"
-            )
+            return OutcomeUnknown(INTERRUPTED)
         return Delete(find_first=True, wait_seconds=in_flight(visit.resource, resource_type))
     return Delete(request=resource.op != "DELETE" or resource.requested_seconds is None)
 

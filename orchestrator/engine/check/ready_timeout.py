@@ -1,8 +1,8 @@
 """The time within which a resource must become ready after the request to create or update it: pure.
 
-The limit of a resource is that of the environment, of its type, or of its stack, in this order. The last is
-not declared for the resource: it applies to an operation that was already older when a later traversal found
-it open. Past the limit the resource counts as in error: a new object is discarded and created again.
+The limit comes from the environment, else the type, else the stack's timeout. A stack timeout does not count
+as declared: it applies to an operation that was already older when a later traversal found it open. Past the
+limit the resource counts as in error: a new object is discarded and created again.
 """
 
 from __future__ import annotations

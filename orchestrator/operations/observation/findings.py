@@ -159,8 +159,8 @@ class Findings:
         self.add_unobserved([item], damage(error))
 
     def _after_outage(self, evidence: Evidence) -> bool:
-        """Whether the service gave other visits no answer a short time ago; of interest for an absence, each
-        of which has needed a request of its own.
+        """Whether the service gave other visits no answer a short time ago. Checked only for absences: each
+        already cost a request.
         """
         if not isinstance(evidence, Observation) or evidence.exists:
             return False

@@ -113,7 +113,7 @@ class OtherIncarnations:
         return None
 
     def reclaim(self, operation: ResourceOperation, properties: JsonMapping) -> Postponed | Replaced | None:
-        """Let a restored incarnation take back what it has released; `properties` are its recorded ones.
+        """Let a restored incarnation take back what it has released; `properties`: as recorded.
         Return the wait for it, None if nothing is missing. An object that was deleted is replaced.
         """
         type_, state, id_ = operation.resource_type, operation.state, operation.resource.id

@@ -7,8 +7,8 @@ from typing import Final
 from orchestrator.clients.openstack.cloud import OpenStack
 from orchestrator.resources.base import Context
 
-# An object that is created or deleted is not taken for another state of itself if the list is this old. The
-# absence of an object is observed anew, unless it is being deleted.
+# A list of this age still distinguishes created from deleted objects. The absence of an object is observed
+# anew, unless it is being deleted.
 UNAMBIGUOUS: Final = frozenset({"CREATE", "DELETE"})
 LAG_SECONDS: Final = 1.0
 

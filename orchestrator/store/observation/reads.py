@@ -1,6 +1,7 @@
 """Reads of verdicts for the API: of a project, a stack, a resource.
 
-A deviation is a row of `resource_verdict`. Its verdict is void after an operation, and for another object.
+A deviation is a row of `resource_verdict`. Its verdict expires when an operation ends or
+the physical id changes.
 The cost depends on the number of deviations, not on the number of stacks and resources.
 """
 

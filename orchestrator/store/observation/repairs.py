@@ -63,7 +63,7 @@ class StackState(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """The circuit breaker of a group is open."""
+    """A mass loss was detected: repairs of this group need an approval."""
 
     lost: int
     observed: int

@@ -24,7 +24,7 @@ from orchestrator.store.tables.base import check_in
 
 Db = Connection[TupleRow]
 
-# A verdict is void after an operation, or for another object.
+# A verdict expires when an operation ends or the physical id changes.
 CURRENT: Final = """v.physical_id = r.physical_id
     AND (r.observed_at IS NULL OR v.observed_at >= r.observed_at)"""
 _SAME: Final = f"v.verdict = r.state AND v.confirmed <= r.confirmed AND {CURRENT}"
@@ -137,7 +137,7 @@ WHERE r.id = %(id)s AND v.verdict = 'MODIFIED' AND {CURRENT}
 
 
 class NewDrift(NamedTuple):
-    """What a round found about a version of a resource."""
+    """The new drift state of one version of a resource."""
 
     resource_id: int
     version: int

@@ -146,7 +146,7 @@ class EqualitySet:
             return item in self._hashed
         self._compared += len(self._unhashable)
         if self._compared > MAX_COMPARISONS:
-            raise ValueError("The lists have too many maps and lists to compare")
+            raise ValueError(f"list comparison exceeds {MAX_COMPARISONS} elements")
         return item in self._unhashable
 
 

@@ -26,7 +26,7 @@ from orchestrator.engine.check.decide import (
 from orchestrator.engine.check.visit import ResourceView
 from tests.unit.engine.check.visit_samples import NEW, RESOURCE, External, Findable, Local, visit
 
-LOST = "it was cut off while being created, and its type cannot be asked whether it was"
+LOST = "the create request was interrupted, and this type cannot look up whether it succeeded"
 CREATING = NEW._replace(action="CREATE", status="IN_PROGRESS", op="CREATE", attempt=1)
 DEPOSED = RESOURCE._replace(deposed=True)
 
