@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from orchestrator.json_types import JsonObject
-from orchestrator.resources.openstack.nova.server import handover
+from orchestrator.resources.openstack.nova.server import port_release
 from tests.openstack.stacks.cloud_world import CloudWorld
 from tests.openstack.stacks.templates import of
 
@@ -92,7 +92,7 @@ def test_a_rollback_waits_for_the_end_of_an_attachment_without_an_answer(
 def test_a_port_that_stays_down_counts_as_attached_after_a_while(
     world: CloudWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handover, "ATTACH_SECONDS", -100.0)
+    monkeypatch.setattr(port_release, "ATTACH_SECONDS", -100.0)
     uuid = world.create("s", resources("one"))
     world.settle(uuid, "CREATE_COMPLETE")
     attached_slowly(world, None)

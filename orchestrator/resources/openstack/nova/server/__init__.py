@@ -12,7 +12,7 @@ state.py            decisions from an observed server: ready, failed, next step
 build_times.py      when a server in construction can be ready
 steps.py            steps of an update
 images.py           images of the server: snapshots
-handover.py         release of ports and addresses for a replacement, and their return
+port_release.py         release of ports and addresses for a replacement, and their return
 listing.py          observation by lists
 live_attributes.py  addresses, consoles
 """

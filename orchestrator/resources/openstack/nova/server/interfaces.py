@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from orchestrator.clients.openstack.networking.network import FLOATING_IPS, PORTS, SUBNETS
@@ -38,9 +39,50 @@ RENAMED: Final = {"qos_policy": "qos_policy_id"}
 MAX_NAME: Final = 255
 
 
+class Matching(NamedTuple):
+    """The interfaces of a server and the entries that they serve."""
+
+    ports: Sequence[str | None]  # for each entry
+    managed: Sequence[str]  # that are detached when no entry needs them
+    is_selected: bool  # nova has selected the networks: all interfaces are managed, and none serves an entry
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """An entry is served by an attached port."""
+
+    entry: Entry
+    port: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """An entry describes the port of a former entry in other words."""
+
+    entry: Entry
+    port: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """An entry needs an interface."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Detach:
+    """No entry needs the interface of a port."""
+
+    port: str
+
+
+Step = Keep | Reuse | Attach | Detach
+
+
 class Changes(NamedTuple):
     """The interfaces to detach, by port, and the entries to attach. `kept`: `{"id", "entry"}` of ports that
-    serve an entry which now describes them in other words; the server treats them as own ports.
+    are reused as own ports.
     """
 
     detach: list[str]
@@ -194,26 +236,81 @@ def changes(
     Interfaces that no entry describes are left alone, except those of a server whose networks nova selected.
     `pending` are ports of an interrupted update that are still to be detached.
     """
-    is_selected = not before or bool(before[0].get("allocate_network"))
-    ports = [None] * len(before) if is_selected else matched_ports(before, own_ports, attached)
-    present = [interface["port_id"] for interface in attached]
-    managed = present if is_selected else [port for port in ports if port]
-    if not after or after[0].get("allocate_network"):
-        none = bool(after) and after[0].get("allocate_network") == "none"
-        detach = managed if none or not is_selected else []
-        return Changes([*detach], [{}] if not none and not is_selected else [])
-    kept = _kept_ports(before, ports, after)
-    reworded = _reworded_ports(before, ports, after, kept, attached)
-    kept = [port or reworded.get(index) for index, port in enumerate(kept)]
-    used = {port for port in kept if port} | ({port for port in ports if port} if not is_selected else set())
+    steps = plan(before, after, match(before, own_ports, attached), own_ports, attached, pending)
+    return Changes(
+        [step.port for step in steps if isinstance(step, Detach)],
+        [dict(step.entry) for step in steps if isinstance(step, Attach)],
+        reused_own_ports(steps),
+    )
+
+
+def match(
+    before: Sequence[Entry], own_ports: Sequence[Mapping[str, Any]], attached: Sequence[Mapping[str, Any]]
+) -> Matching:
+    """Return which interfaces serve the entries."""
+    if _selects_networks(before):
+        return Matching([None] * len(before), [interface["port_id"] for interface in attached], True)
+    ports = matched_ports(before, own_ports, attached)
+    return Matching(ports, [port for port in ports if port], False)
+
+
+def plan(
+    before: Sequence[Entry],
+    after: Sequence[Entry],
+    found: Matching,
+    own_ports: Sequence[Mapping[str, Any]],
+    attached: Sequence[Mapping[str, Any]],
+    pending: Iterable[str] = (),
+) -> list[Step]:
+    """Return a step for each entry of `after`, then the interfaces to detach.
+
+    An entry keeps the port of an equal entry, reuses a port that it describes in other words, or is served by
+    an interface that no entry had.
+    """
+    if _selects_networks(after):
+        return _selection(after, found)
+    kept = _kept_ports(before, found.ports, after)
+    reused = _reworded_ports(before, found.ports, after, kept, attached)
+    used = {port for port in (*kept, *reused.values(), *found.ports) if port}
     free = [interface for interface in attached if interface["port_id"] not in used]
-    rest = [entry for entry, port in zip(after, kept, strict=True) if port is None]
+    rest = [entry for index, entry in enumerate(after) if kept[index] is None and index not in reused]
     served = iter(matched_ports(rest, own_ports, free))
-    kept = [port or next(served) for port in kept]
-    missing = [dict(entry) for entry, port in zip(after, kept, strict=True) if port is None]
-    detach = [*managed, *(port for port in pending if port in present and port not in managed)]
-    own = [{"id": port, "entry": dict(after[i])} for i, port in reworded.items() if needs_own_port(after[i])]
-    return Changes([port for port in detach if port not in kept], missing, own)
+    steps: list[Step] = []
+    for index, entry in enumerate(after):
+        if index in reused:
+            steps.append(Reuse(entry, reused[index]))
+        elif port := kept[index] or next(served):
+            steps.append(Keep(entry, port))
+        else:
+            steps.append(Attach(entry))
+    needed = {step.port for step in steps if isinstance(step, Keep | Reuse)}
+    present = {interface["port_id"] for interface in attached}
+    late = [port for port in pending if port in present and port not in found.managed]
+    return [*steps, *(Detach(port) for port in (*found.managed, *late) if port not in needed)]
+
+
+def reused_own_ports(steps: Iterable[Step]) -> list[JsonObject]:
+    """Return the reused ports of entries for which the server creates ports: they are own ports by now."""
+    return [
+        {"id": step.port, "entry": dict(step.entry)}
+        for step in steps
+        if isinstance(step, Reuse) and needs_own_port(step.entry)
+    ]
+
+
+def _selects_networks(wanted: Sequence[Entry]) -> bool:
+    """Return whether nova selects the networks of a server with these entries, or the server has none."""
+    return not wanted or bool(wanted[0].get("allocate_network"))
+
+
+def _selection(after: Sequence[Entry], found: Matching) -> list[Step]:
+    """Return the steps of a server without interfaces, or with networks that nova selects: its selection
+    stays.
+    """
+    detached = [Detach(port) for port in found.managed]
+    if after and after[0].get("allocate_network") == "none":
+        return [*detached]
+    return [] if found.is_selected else [Attach({}), *detached]
 
 
 def without_interface(ctx: Context, server: Mapping[str, Any]) -> set[int]:

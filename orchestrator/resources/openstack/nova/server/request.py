@@ -12,7 +12,7 @@ from orchestrator.resources.base import Context, Value
 from orchestrator.resources.openstack.creation_marks import tags
 from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import agent, devices, interfaces
-from orchestrator.resources.openstack.nova.server.handover import awaiting_ports
+from orchestrator.resources.openstack.nova.server.port_release import awaiting_ports
 from orchestrator.resources.openstack.nova.server.user_data import user_data
 from orchestrator.resources.openstack.settings import as_json_texts
 

@@ -26,10 +26,10 @@ from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import (
     agent,
     build_times,
-    handover,
     images,
     interfaces,
     live_attributes,
+    port_release,
     request,
     state,
     steps,
@@ -207,9 +207,9 @@ class Server(ListedServer):
             case "SNAPSHOT":
                 return images.observe_snapshot(ctx)
             case "RELEASE":
-                return handover.observe_release(ctx, server)
+                return port_release.observe_release(ctx, server)
             case "RECLAIM" if status == "ACTIVE":
-                return handover.observe_reclaim(ctx, server)
+                return port_release.observe_reclaim(ctx, server)
         if status == "ACTIVE":
             return Observation(exists=True)
         reason = f"'status': expected 'ACTIVE', got '{status}'"
@@ -284,11 +284,11 @@ class Server(ListedServer):
 
     def release(self, ctx: Context, physical_id: str) -> None:
         """Detach the template's ports and give up fixed addresses, for a replacement."""
-        handover.release(ctx, physical_id)
+        port_release.release(ctx, physical_id)
 
     def reclaim(self, ctx: Context, physical_id: str, props: Mapping[str, Value]) -> None:
         """Attach the ports again, and take back the addresses."""
-        handover.reclaim(ctx, physical_id)
+        port_release.reclaim(ctx, physical_id)
 
 
 def _kind(ctx: Context) -> build_times.Kind:

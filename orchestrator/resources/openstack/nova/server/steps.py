@@ -19,7 +19,7 @@ from orchestrator.resources.openstack.creation_marks import tags
 from orchestrator.resources.openstack.nova.base import compute
 from orchestrator.resources.openstack.nova.server import agent, interfaces, request, state
 from orchestrator.resources.openstack.nova.server.declarations import IGNORE, REBUILD, REBUILD_KEEPING_DISK
-from orchestrator.resources.openstack.nova.server.handover import awaiting_ports, is_attached
+from orchestrator.resources.openstack.nova.server.port_release import awaiting_ports, is_attached
 from orchestrator.resources.openstack.nova.server.user_data import user_data
 from orchestrator.resources.openstack.settings import as_json_texts
 

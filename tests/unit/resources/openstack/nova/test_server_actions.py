@@ -1,4 +1,4 @@
-"""OS::Nova::Server: suspension, health, snapshots, the handover to a replacement, live attributes."""
+"""OS::Nova::Server: suspension, health, snapshots, the release of ports to a replacement, live attributes."""
 
 from __future__ import annotations
 
