@@ -20,8 +20,7 @@ from orchestrator.security.encryption import cipher
 from orchestrator.store.connections.database import Database, open_database
 from orchestrator.store.schema import version
 from tasks.broker_stats import BrokerStats
-from tasks.publisher import Dispatcher, broker_url
-from tasks.stack_projects import StackProjects
+from tasks.publisher import Dispatcher, StackProjects, broker_url
 
 PATIENCE_SECONDS = 5.0  # longest interruption by a restart of the database that is retried silently
 
@@ -90,4 +89,4 @@ def _publish_to_workers(settings: config.Settings, database: Database) -> Callab
         Misconfigured: no broker is set.
     """
     projects = StackProjects(lambda: database)
-    return Dispatcher(broker_url(settings), settings.check_batch, projects).publish
+    return Dispatcher(broker_url(settings), projects).publish

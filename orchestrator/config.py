@@ -231,7 +231,6 @@ class Settings(BaseSettings):
     quota_wait_seconds: float = Field(
         default=600.0, ge=0, description="how long an operation waits for quota at the provider"
     )
-    check_batch: int = Field(default=1, ge=1, le=50)
     # Resources may start when a requirement exists, before it is ready, if its type permits it.
     early_release: bool = True
     dispatch_window: int = Field(default=256, ge=1, description="messages outstanding per root stack")

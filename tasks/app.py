@@ -47,8 +47,7 @@ from tasks.celery_settings import celery_settings
 from tasks.fair_queues import WorkerReport
 from tasks.notification_listener import NotificationThread, notification_thread
 from tasks.periodic import KeystoneCleanupThread, PeriodicThread
-from tasks.publisher import Dispatcher, broker_url
-from tasks.stack_projects import StackProjects
+from tasks.publisher import Dispatcher, StackProjects, broker_url
 from tasks.webhook_delivery import WebhookDeliveryThread
 
 log = logger()
@@ -58,7 +57,7 @@ install_transport()
 app = Celery("orchestrator", include=["tasks.check", "tasks.observe", "tasks.signal"])
 app.conf.update(celery_settings(broker_url(settings())))
 projects = StackProjects(lambda: engine().database)
-dispatcher = Dispatcher(broker_url(settings()), settings().check_batch, projects)
+dispatcher = Dispatcher(broker_url(settings()), projects)
 
 PROVIDER = "provider"  # queue of types whose calls may block on a provider
 

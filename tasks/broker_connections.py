@@ -20,9 +20,10 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from queue import Empty
 from typing import Any, Final
 
 import kombu
@@ -158,7 +159,15 @@ class UnackedMessages(virtual.QoS):
 
 
 class BrokerChannel(Channel):
-    """A channel to a broker that accepts changes."""
+    """A channel to a broker that accepts changes.
+
+    A read takes, after the message that it waits for, up to `further` messages of the queue `further_queue`
+    that are already there. Both commands are sent at once: the further messages cost no round trip.
+    """
+
+    further_queue = ""
+    further = 0
+    _reads_further = False
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Connect.
@@ -173,6 +182,41 @@ class BrokerChannel(Channel):
         except redis.ResponseError as error:
             self._disconnect_pools()
             raise redis.ConnectionError(f"the broker accepts no messages: {error}") from error
+
+    def _brpop_start(self, timeout: float | None = None) -> None:
+        super()._brpop_start(timeout)
+        if self.further and self._in_poll:
+            key = f"{self.global_keyprefix}{self.further_queue}"
+            self.client.connection.send_command("RPOP", key, self.further)
+            self._reads_further = True
+
+    def _brpop_read(self, **options: Any) -> bool:
+        """Deliver the messages of a read.
+
+        Raises:
+            Empty: there are none.
+        """
+        if not self._reads_further:
+            return bool(super()._brpop_read(**options))
+        self._reads_further = False
+        found = True
+        try:
+            super()._brpop_read(**options)
+        except Empty:
+            found = False
+        items = self._read_further(**options)
+        for item in items:
+            self.connection._deliver(decoded(item), self.further_queue)
+        if not found and not items:
+            raise Empty
+        return True
+
+    def _read_further(self, **options: Any) -> Sequence[bytes]:
+        try:
+            return self.client.parse_response(self.client.connection, "RPOP", **options) or ()
+        except self.connection_errors:
+            self.client.connection.disconnect()
+            raise
 
 
 class Transport(RedisTransport):

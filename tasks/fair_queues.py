@@ -2,7 +2,8 @@
 
 Celery takes messages from a list per queue, in the order of arrival. The lists of a lane (the queues of the
 same processes) are kept short here: they hold about two messages per worker process. Further messages wait in
-a list per root stack, and a script moves them whenever a task ends (adr/0001-fair-queues.md):
+a list per root stack, and a script moves them whenever a task ends (adr/0001-fair-queues.md). If a worker
+reads several short tasks at once (adr/0002), the lists hold as many times more.
 
 * The next message is of the project that has used the least worker time, as in start-time fair queueing.
   Within a project, root stacks take turns. The messages of a project with little work go ahead of the list.
@@ -40,13 +41,14 @@ CANDIDATES: Final = 100  # projects considered for the next message
 
 
 @dataclass(frozen=True, slots=True)
-class FinishedTask:
-    """A task that ended, with its duration in seconds."""
+class FinishedTasks:
+    """Tasks of a project that ended, with their mean duration in seconds."""
 
-    task_id: str
+    task_ids: Sequence[str]
     queue: str
     project: str
     seconds: float
+    together: int = 1  # tasks that the worker reads at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Group:
 #   waiting:L           hash: number of waiting messages by queue
 #   running:L:P         sorted set: tasks of a project in a lane, by the time at which they count as lost
 #   seconds:L           hash: average duration of the tasks of a project
+#   together:L          hash: tasks of a project that a worker reads at once
 #   long:L              hash: `duration end` of the longest task of a project. The duration decreases with
 #                       time, not with each shorter task: a project may mix long tasks with many short ones
 #   recent:L            sorted set: projects, by the time of their last message
@@ -86,7 +89,7 @@ SCRIPT: Final = f"""
 local base, lanes = ARGV[1], {{ {", ".join(f"{queue}='{lane}'" for queue, lane in LANES.items())} }}
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1000000
-local position = 2
+local position, changed = 2, {{}}
 
 local function key(...) return base .. '{KEY_PREFIX}' .. table.concat({{...}}, ':') end
 
@@ -99,9 +102,10 @@ local function number(value, default) return tonumber(value or default) end
 
 local function clock_of(lane) return number(redis.call('GET', key('clock', lane)), 0) end
 
-local function enqueue(lane, queue, project, root, id, message)
-    redis.call('RPUSH', key('messages', lane, root), now, id, queue, message)
-    redis.call('HINCRBY', key('waiting', lane), queue, 1)
+local function enqueue(lane, queue, project, root, count)
+    local messages = key('messages', lane, root)
+    for _ = 1, count do redis.call('RPUSH', messages, now, argument(), queue, argument()) end
+    redis.call('HINCRBY', key('waiting', lane), queue, count)
     local stacks = key('stacks', lane, project)
     if not redis.call('ZSCORE', stacks, root) then
         local first = redis.call('ZRANGE', stacks, 0, 0, 'WITHSCORES')
@@ -136,9 +140,17 @@ local function next_project(lane, capacity)
     end
 end
 
-local function run(lane, project, id, queue, message, ahead)
-    redis.call(ahead and 'RPUSH' or 'LPUSH', base .. queue, message)
-    redis.call('ZADD', key('running', lane, project), now + {RUNNING_SECONDS}, id)
+local function run(lane, project, entries, ahead)
+    local running, counts = key('running', lane, project), {{}}
+    local first, last, step = 1, #entries, 4
+    if ahead then first, last, step = #entries - 3, 1, -4 end
+    for index = first, last, step do
+        local id, queue = entries[index + 1], entries[index + 2]
+        redis.call(ahead and 'RPUSH' or 'LPUSH', base .. queue, entries[index + 3])
+        redis.call('ZADD', running, now + {RUNNING_SECONDS}, id)
+        counts[queue] = (counts[queue] or 0) + 1
+    end
+    for queue, count in pairs(counts) do redis.call('HINCRBY', key('waiting', lane), queue, -count) end
 end
 
 local function goes_ahead(lane, project, turn, capacity)
@@ -146,25 +158,29 @@ local function goes_ahead(lane, project, turn, capacity)
     return turn < clock_of(lane) and running <= capacity
 end
 
-local function take(lane, project, turn, ahead)
+local function seconds_of(lane, project)
+    return number(redis.call('HGET', key('seconds', lane), project), {FIRST_SECONDS})
+end
+
+-- Take up to `most` messages, one if another project or another stack of the project waits.
+local function take(lane, project, turn, ahead, most)
     local stacks = key('stacks', lane, project)
-    local first = redis.call('ZRANGE', stacks, 0, 0, 'WITHSCORES')
+    local first = redis.call('ZRANGE', stacks, 0, 1, 'WITHSCORES')
+    if first[3] or redis.call('ZCARD', key('turns', lane)) > 1 then most = 1 end
+    local taken = 0
     if first[1] then
         local messages = key('messages', lane, first[1])
-        local entry = redis.call('LRANGE', messages, 0, 3)
-        redis.call('LTRIM', messages, 4, -1)
+        local entries = redis.call('LRANGE', messages, 0, 4 * most - 1)
+        taken = #entries / 4
+        redis.call('LTRIM', messages, #entries, -1)
         if redis.call('EXISTS', messages) == 1 then
-            redis.call('ZADD', stacks, first[2] + 1, first[1])
+            redis.call('ZADD', stacks, first[2] + taken, first[1])
         else
             redis.call('ZREM', stacks, first[1])
         end
-        if entry[4] then
-            redis.call('HINCRBY', key('waiting', lane), entry[3], -1)
-            run(lane, project, entry[2], entry[3], entry[4], ahead)
-        end
+        run(lane, project, entries, ahead)
     end
-    local seconds = number(redis.call('HGET', key('seconds', lane), project), {FIRST_SECONDS})
-    local ended = turn + math.max(0.001, seconds)
+    local ended = turn + math.max(1, taken) * math.max(0.001, seconds_of(lane, project))
     redis.call('SET', key('clock', lane), math.max(clock_of(lane), turn))
     redis.call('HSET', key('finished', lane), project, ended)
     if redis.call('EXISTS', stacks) == 1 then
@@ -172,6 +188,7 @@ local function take(lane, project, turn, ahead)
     else
         redis.call('ZREM', key('turns', lane), project)
     end
+    return taken
 end
 
 local function listed_in(lane)
@@ -190,9 +207,10 @@ local function fill(lane)
         local project, turn = next_project(lane, capacity)
         if not project then return end
         local ahead = goes_ahead(lane, project, turn, capacity)
-        if listed >= size and not ahead then return end
-        take(lane, project, turn, ahead)
-        listed = listed + 1
+        local room = size * number(redis.call('HGET', key('together', lane), project), 1) - listed
+        if room < 1 and not ahead then return end
+        local most = longest_of(lane, project) < {LONG_TASK_SECONDS} and math.max(1, room) or 1
+        listed = listed + take(lane, project, turn, ahead, most)
     end
 end
 
@@ -200,21 +218,23 @@ local function publish()
     local queue, project, root = argument(), argument(), argument()
     local lane = lanes[queue]
     redis.call('ZADD', key('recent', lane), now, project)
-    for _ = 1, tonumber(argument()) do enqueue(lane, queue, project, root, argument(), argument()) end
-    fill(lane)
+    enqueue(lane, queue, project, root, tonumber(argument()))
+    changed[lane] = true
 end
 
 local function finish()
-    local queue, project, id, seconds = argument(), argument(), argument(), tonumber(argument())
-    local lane = lanes[queue]
+    local queue, project, seconds, together = argument(), argument(), tonumber(argument()), argument()
+    local lane, count = lanes[queue], tonumber(argument())
+    redis.call('HSET', key('together', lane), project, together)
     redis.call('ZADD', key('recent', lane), now, project)
-    redis.call('ZREM', key('running', lane, project), id)
+    for _ = 1, count do redis.call('ZREM', key('running', lane, project), argument()) end
     local average = number(redis.call('HGET', key('seconds', lane), project), seconds)
-    redis.call('HSET', key('seconds', lane), project, 0.8 * average + 0.2 * seconds)
+    local weight = 0.8 ^ count
+    redis.call('HSET', key('seconds', lane), project, weight * average + (1 - weight) * seconds)
     if seconds > longest_of(lane, project) then
         redis.call('HSET', key('long', lane), project, seconds .. ' ' .. now)
     end
-    fill(lane)
+    changed[lane] = true
 end
 
 local function clean(lane)
@@ -223,6 +243,7 @@ local function clean(lane)
     for _, project in ipairs(idle) do
         redis.call('ZREM', recent, project)
         redis.call('HDEL', key('seconds', lane), project)
+        redis.call('HDEL', key('together', lane), project)
         redis.call('HDEL', key('long', lane), project)
         redis.call('HDEL', key('finished', lane), project)
     end
@@ -243,21 +264,24 @@ local function report()
         redis.call('SET', key('capacity', lane), capacity)
         clean(lane)
     end
-    fill(lane)
+    changed[lane] = true
 end
 
 local commands = {{ publish = publish, finish = finish, report = report }}
 while position <= #ARGV do commands[argument()]() end
+for lane in pairs(changed) do fill(lane) end
 """
 
 
 def arguments(
-    groups: Sequence[Group], finished: FinishedTask | None = None, report: WorkerReport | None = None
+    groups: Sequence[Group], finished: Sequence[FinishedTasks] = (), report: WorkerReport | None = None
 ) -> list[str | bytes]:
     """Return the commands of a run of the script."""
     result: list[str | bytes] = []
-    if finished is not None and finished.queue in LANES:
-        result += ["finish", finished.queue, finished.project, finished.task_id, f"{finished.seconds:.6f}"]
+    for tasks in finished:
+        if tasks.queue in LANES:
+            result += ["finish", tasks.queue, tasks.project, f"{tasks.seconds:.6f}", str(tasks.together)]
+            result += [str(len(tasks.task_ids)), *tasks.task_ids]
     for group in groups:
         result += ["publish", group.queue, group.project, group.root, str(len(group.messages))]
         for task_id, message in group.messages.items():

@@ -17,7 +17,9 @@ from typing import Any, Final
 from uuid import uuid4
 
 import orjson
+import psycopg
 import redis
+import sqlalchemy.exc
 from celery import Celery
 from kombu import Connection
 from kombu.exceptions import OperationalError
@@ -33,10 +35,13 @@ from orchestrator.engine.messages import (
 )
 from orchestrator.errors import Misconfigured
 from orchestrator.logs import logger
+from orchestrator.operations.runtime.caches import BoundedCache
+from orchestrator.store.connections.database import Database
+from orchestrator.store.stacks import projects as stack_projects
 from tasks import fair_queues
 from tasks.broker_connections import BrokerConnections
 from tasks.celery_settings import celery_settings
-from tasks.fair_queues import SCRIPT, FinishedTask, Group, WorkerReport
+from tasks.fair_queues import SCRIPT, FinishedTasks, Group, WorkerReport
 
 TASK = "check"
 SIGNAL_TASK = "signal"
@@ -72,6 +77,37 @@ def broker_url(settings: Settings) -> str:
     return settings.broker_url.get_secret_value()
 
 
+PROJECTS_KEPT: Final = 50_000  # stacks
+
+
+class StackProjects:
+    """The projects of the stacks that this process sends messages for; a stack never changes its project."""
+
+    def __init__(self, database: Callable[[], Database]) -> None:
+        """`database` is called in the process that reads."""
+        self.database = database
+        self._known: BoundedCache[str, str] = BoundedCache(PROJECTS_KEPT)
+
+    def __call__(self, stacks: Collection[str]) -> Mapping[str, str]:
+        """Return the projects of stacks by uuid, without unknown stacks and without all during an outage."""
+        found = {uuid: project for uuid in stacks if (project := self._known.get(uuid)) is not None}
+        missing = [uuid for uuid in stacks if uuid not in found]
+        if missing:
+            try:
+                read = stack_projects.of_stacks(self.database(), missing)
+            except (psycopg.Error, sqlalchemy.exc.SQLAlchemyError) as error:
+                log.warning("stack_projects_unknown", stacks=len(missing), error=str(error))
+                return found
+            for uuid, project in read.items():
+                self.remember(uuid, project)
+            found.update(read)
+        return found
+
+    def remember(self, stack: str, project: str) -> None:
+        """Keep the project of a stack."""
+        self._known.put(stack, project)
+
+
 def no_projects(_stacks: Collection[str]) -> Mapping[str, str]:
     """Return no projects: all messages share one turn."""
     return {}
@@ -88,17 +124,23 @@ class Target:
     parent_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """Messages, and the id of the task that they come from, None for other senders."""
+
+    messages: Sequence[Message]
+    parent_id: str | None = None
+
+
 class Dispatcher:
     """Publishes messages to a broker."""
 
     def __init__(
         self,
         broker_url: str,
-        batch: int = 1,
         projects: Callable[[Collection[str]], Mapping[str, str]] = no_projects,
     ) -> None:
-        """Put up to `batch` nodes of a traversal into a message, on the queue of local types. `projects`
-        returns the projects of stacks, by uuid.
+        """`projects` returns the projects of stacks, by uuid.
 
         The Celery application here only builds messages: a sender does not import the task's code.
         """
@@ -108,7 +150,7 @@ class Dispatcher:
         self.app.task(name=SIGNAL_TASK, shared=False)(_signal_stub)
         self.app.task(name=OBSERVE_TASK, shared=False)(_observe_stub)
         self.app.task(name=ROUND_TASK, shared=False)(_round_stub)
-        self.batch, self.projects = batch, projects
+        self.projects = projects
         self._connections = BrokerConnections(self.app.connection_for_write)
         self._templates: dict[tuple[str, str], dict[str, Any]] = {}
         self._local = threading.local()
@@ -117,25 +159,41 @@ class Dispatcher:
         self,
         messages: Sequence[Message],
         parent_id: str | None = None,
-        finished: FinishedTask | None = None,
         report: WorkerReport | None = None,
     ) -> None:
         """Enqueue the messages. An unreachable broker is logged, and the sweep re-enqueues the nodes.
 
-        `finished` is the task that ended, and `report` the state of this worker: both make the broker move
-        waiting messages to the workers.
+        `report` is the state of this worker: it makes the broker move waiting messages to the workers.
         """
-        commands = fair_queues.arguments(self._rendered(messages, parent_id), finished, report)
+        self.publish_all([Publication(messages, parent_id)], report=report)
+
+    def publish_all(
+        self,
+        publications: Sequence[Publication],
+        finished: Sequence[FinishedTasks] = (),
+        report: WorkerReport | None = None,
+    ) -> None:
+        """Enqueue messages of several tasks in one request, as `publish` does.
+
+        `finished` are tasks that ended: the broker moves waiting messages to the workers.
+        """
+        groups = [
+            group
+            for publication in publications
+            for group in self._rendered(publication.messages, publication.parent_id)
+        ]
+        commands = fair_queues.arguments(groups, finished, report)
         if not commands:
             return
+        messages = sum(len(publication.messages) for publication in publications)
         for tries_left in (1, 0):  # a connection that broke since its last use is replaced
             try:
                 self._send(commands)
             except (redis.RedisError, OperationalError, OSError) as error:
                 self.close()
                 if messages and not tries_left:
-                    metrics.count_unpublished(len(messages))
-                    log.warning("broker_unreachable", error=str(error), messages=len(messages))
+                    metrics.count_unpublished(messages)
+                    log.warning("broker_unreachable", error=str(error), messages=messages)
             else:
                 return
 
@@ -177,7 +235,8 @@ class Dispatcher:
             connection.redis.send_command(*arguments, check_health=False)  # type: ignore[no-untyped-call]
 
     def _groups(self, messages: Sequence[CheckMessage]) -> Iterable[Sequence[CheckMessage]]:
-        if self.batch == 1 and not any(message.shared_list for message in messages):
+        """Return the nodes by message: one, or those that a shared list answers."""
+        if not any(message.shared_list for message in messages):
             return ([message] for message in messages)
         return self._batches(messages)
 
@@ -185,10 +244,9 @@ class Dispatcher:
         def batch_key(message: CheckMessage) -> tuple[str, int, str, str]:
             return message.queue, message.traversal, message.root, message.shared_list
 
-        for (queue, _, _, shared_list), same in groupby(sorted(messages, key=batch_key), key=batch_key):
+        for (_, _, _, shared_list), same in groupby(sorted(messages, key=batch_key), key=batch_key):
             group = list(same)
-            together = MAX_TOGETHER if shared_list and len(group) >= MIN_TOGETHER else 1
-            step = self.batch if queue == "check" else together
+            step = MAX_TOGETHER if shared_list and len(group) >= MIN_TOGETHER else 1
             yield from (group[start : start + step] for start in range(0, len(group), step))
 
     def render(

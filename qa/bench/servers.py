@@ -112,8 +112,7 @@ def system(on: Servers, workers: int) -> Iterator[System]:
 
 # Settings of the engine that a benchmark may vary; the promise is for the defaults.
 TUNABLE = frozenset(
-    f"{PREFIX}{name}"
-    for name in ("CHECK_BATCH", "DISPATCH_WINDOW", "SIGNAL_FAST_PATH", "SWEEP_INTERVAL_SECONDS")
+    f"{PREFIX}{name}" for name in ("DISPATCH_WINDOW", "SIGNAL_FAST_PATH", "SWEEP_INTERVAL_SECONDS")
 )
 
 

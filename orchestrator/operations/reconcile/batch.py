@@ -78,7 +78,8 @@ def _visit_node(
         database, stack = batch.worker.database, visit.stack
         result = Enqueue(stack_completion.fail_damaged(database, stack.id, visit.traversal, error))
     metrics.count_visit(visit.kind, "visit", "done")
-    batch.checked.append(CheckedNode(visit.stack.name, visit.kind, visit.stack.action, "visit"))
+    stack = visit.stack
+    batch.checked.append(CheckedNode(visit.node_id, stack.name, visit.kind, stack.action, "visit"))
     return result
 
 

@@ -13,6 +13,7 @@ MAX_SHOWN = 5  # nodes named in full; further nodes are counted
 class CheckedNode(NamedTuple):
     """One visited node and the result of its step."""
 
+    node_id: int
     stack: str  # name
     node: str  # name of the resource, or kind of a node without a resource
     action: str  # of the stack
@@ -33,7 +34,9 @@ def resource_checked(visit: ResourceVisit, step: str, outcome: Outcome) -> Check
             failure = f"{action} is restricted for resource {visit.resource.name}"
         case _:
             failure = ""
-    return CheckedNode(visit.stack.name, visit.resource.name, visit.stack.action, step, failure)
+    return CheckedNode(
+        visit.node_id, visit.stack.name, visit.resource.name, visit.stack.action, step, failure
+    )
 
 
 def describe_nodes(nodes: list[CheckedNode]) -> str:

@@ -50,8 +50,8 @@ def dispatcher_to():
     """Makes dispatchers, and closes them."""
     made: list[Dispatcher] = []
 
-    def make(url: str, batch: int = 1) -> Dispatcher:
-        made.append(Dispatcher(url, batch))
+    def make(url: str) -> Dispatcher:
+        made.append(Dispatcher(url))
         return made[-1]
 
     yield make
@@ -105,18 +105,6 @@ def test_messages_are_sent_in_a_batch_per_queue_and_each_has_its_own_id(
     assert len(messages) == 100
     assert len({message["headers"]["id"] for message in messages}) == 100
     assert len({message["properties"]["delivery_tag"] for message in messages}) == 100
-
-
-def test_up_to_a_batch_of_nodes_of_a_traversal_share_a_message(
-    broker_url: str, broker: redis.Redis, dispatcher_to
-):
-    rings = [CheckMessage(i, traversal, "check", f"n{i}", "r") for i in range(7) for traversal in (1, 2)]
-    dispatcher_to(broker_url, batch=5).publish([*rings, CheckMessage(99, 1, "provider", "p")])
-    bodies = [
-        orjson.loads(base64.b64decode(orjson.loads(raw)["body"]))[0] for raw in broker.lrange("check", 0, -1)
-    ]
-    assert sorted((traversal, len(ids)) for ids, traversal in bodies) == [(1, 2), (1, 5), (2, 2), (2, 5)]
-    assert taken(broker, "provider")["body"][0] == [[99], 1]
 
 
 def test_an_unreachable_broker_is_not_the_callers_trouble(dispatcher_to):

@@ -14,7 +14,7 @@ import redis
 
 from orchestrator.engine.messages import CheckMessage
 from tasks.broker_stats import BrokerStats
-from tasks.fair_queues import KEY_PREFIX, FinishedTask, WorkerReport
+from tasks.fair_queues import KEY_PREFIX, FinishedTasks, WorkerReport
 from tasks.publisher import PROJECT_HEADER, Dispatcher
 from tests.integration.cluster import eventually
 
@@ -70,10 +70,11 @@ class Workers:
         self.running.append(task)
         return task
 
-    def end(self, task: Task, seconds: float = SHORT) -> None:
+    def end(self, task: Task, seconds: float = SHORT, together: int = 1) -> None:
         """End a task, and wait until the broker has noticed."""
         self.running.remove(task)
-        self.dispatcher.publish([], finished=FinishedTask(task.id, task.queue, task.project, seconds))
+        finished = FinishedTasks([task.id], task.queue, task.project, seconds, together)
+        self.dispatcher.publish_all([], [finished])
         lane = {"check": "local", "bulk": "local"}.get(task.queue, "provider")
         key = f"{KEY_PREFIX}running:{lane}:{task.project}"
         eventually(lambda: self.broker.zscore(key, task.id) is None, 5)
@@ -107,6 +108,19 @@ def test_the_list_of_celery_is_short_and_all_messages_are_counted(workers: Worke
     workers.enqueue("big/a", 200)
     assert workers.broker.llen("check") == 4
     assert workers.waiting() == 200
+
+
+def test_the_list_is_longer_for_a_worker_that_reads_several_at_once(workers: Workers) -> None:
+    workers.enqueue("big/a", 200)
+    first = workers.take()
+    assert first is not None
+    workers.end(first, 0.001, together=16)
+    assert workers.broker.llen("check") == 64
+    assert workers.waiting() == 199
+    workers.enqueue("small/a", 3)
+    assert {task.project for task in workers.run(3, {})} == {"small"}
+    listed = [orjson.loads(raw)["headers"]["id"] for raw in workers.broker.lrange("check", 0, -1)]
+    assert len(set(listed)) == len(listed)
 
 
 def test_the_messages_of_a_project_with_little_work_are_next(workers: Workers) -> None:
@@ -272,4 +286,4 @@ def test_nothing_is_known_of_an_unreachable_broker() -> None:
 
 
 def test_without_a_broker_the_end_of_a_task_raises_nothing() -> None:
-    Dispatcher("redis://127.0.0.1:1/0").publish([], finished=FinishedTask("t", "check", "p", 1.0))
+    Dispatcher("redis://127.0.0.1:1/0").publish_all([], [FinishedTasks(["t"], "check", "p", 1.0)])

@@ -34,7 +34,7 @@ class Chaos(World):
     """A world that delivers in batches, shuffled, repeated and lossy, and whose workers die."""
 
     def __init__(self, url: str, cloud: Cloud, chosen: random.Random, batch: int, faults: float) -> None:
-        super().__init__(url, types=cloud.types(), check_batch=batch, action_retry_limit=100)
+        super().__init__(url, types=cloud.types(), action_retry_limit=100)
         self.chosen, self.batch, self.faults = chosen, batch, faults
 
     def run(self) -> None:

@@ -107,7 +107,7 @@ def test_a_single_visit_deposes_the_old_resource_and_creates_the_replacement(wor
 
 
 def test_several_concurrent_replacements_keep_their_own_data(world, kind):
-    """As with `check_batch`: a single message, a single statement."""
+    """As for tasks that a worker reads together: a single statement."""
     names = "abcde"
     uuid = world.create("s", {name: single_resource(kind, f"{name}1") for name in names})
     world.deliver_all()

@@ -1,4 +1,4 @@
-"""Messages of the dispatcher against an in-process Redis server: batches, queues, headers, reconnection."""
+"""Messages of the dispatcher against an in-process Redis server: queues, headers, reconnection."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def check(node_ids: list[int], traversal: int) -> None:
     """The task of a worker."""
 
 
-def publish(broker: FakeBroker, messages: list[Message], batch: int = 1) -> None:
-    dispatcher = Dispatcher(broker.url, batch)
+def publish(broker: FakeBroker, messages: list[Message]) -> None:
+    dispatcher = Dispatcher(broker.url)
     dispatcher.publish(messages, parent_id="parent")
     dispatcher.close()
 
@@ -140,19 +140,6 @@ def test_messages_of_a_publication_keep_their_order_and_queues(broker: FakeBroke
     publish(broker, [CheckMessage(n, 1, queue) for n in range(3) for queue in queues])
     for queue in queues:
         assert [message["body"][0] for message in broker.messages(queue, 3)] == [[[n], 1] for n in range(3)]
-
-
-def test_a_batch_holds_nodes_of_one_traversal_and_one_root(broker: FakeBroker):
-    messages = [CheckMessage(n, t, "check", f"n{n}", root) for n in range(7) for t in (1, 2) for root in "ab"]
-    publish(broker, list(messages), batch=5)
-    result = broker.messages("check", 8)
-    sizes = sorted((m["headers"]["root_id"], m["body"][0][1], len(m["body"][0][0])) for m in result)
-    assert sizes == [(root, t, size) for root in "ab" for t in (1, 2) for size in (2, 5)]
-
-
-def test_only_local_types_share_messages(broker: FakeBroker):
-    publish(broker, [CheckMessage(n, 1, "provider") for n in range(3)], batch=5)
-    assert [message["body"][0][0] for message in broker.messages("provider", 3)] == [[0], [1], [2]]
 
 
 def test_observations_with_the_same_list_share_a_message_of_the_queue_observe(broker: FakeBroker):

@@ -11,7 +11,7 @@ from tasks.task_events import ResourceFailed, summary
 
 
 def node(name: str, failure: str = "") -> CheckedNode:
-    return CheckedNode("app", name, "CREATE", "create", failure)
+    return CheckedNode(1, "app", name, "CREATE", "create", failure)
 
 
 def test_a_late_message_has_no_summary():
