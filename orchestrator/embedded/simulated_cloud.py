@@ -24,7 +24,7 @@ OBJECTS_FILE: Final = "objects.sqlite"
 PASSWORD_BYTES: Final = 16
 # Of the objects of a new simulated cloud.
 REGION: Final = "RegionOne"
-SERVICE_USER: Final = "orchestrator"
+SERVICE_USER: Final = "heat"
 STACK_DOMAIN: Final = "heat"
 DOMAIN_ADMIN: Final = "heat_domain_admin"
 PROBE_SECONDS: Final = 2.0

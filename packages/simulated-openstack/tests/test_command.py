@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from client import signed_in
+from cloud_client import signed_in
 
 COMMAND = (sys.executable, "-m", "simulated_openstack")
 

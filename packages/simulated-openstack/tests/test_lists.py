@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from client import signed_in
+from cloud_client import signed_in
 from simulated_openstack.cloud import SimulatedCloud
 
 LATEST = {"OpenStack-API-Version": "volume latest"}

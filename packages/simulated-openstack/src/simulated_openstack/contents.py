@@ -56,7 +56,7 @@ FLAVORS: Final = (  # name, MiB of memory, GiB of disk, cores
     ("m1.large", 8_192, 80, 4),
 )
 STACK_DOMAIN: Final = "heat"
-ACCOUNTS: Final = frozenset({"admin", "demo", "orchestrator", "heat_domain_admin"})  # the first users
+ACCOUNTS: Final = frozenset({"admin", "demo", "heat", "heat_domain_admin"})  # the first users
 # A plain member of the project also has a password that scripts know for every simulated cloud. It is of no
 # use to web pages: these reach no service (`http.page_refusal`).
 SHARED_PASSWORDS: Final = {"demo": "simulated"}
@@ -140,7 +140,7 @@ def _users(cloud: Contents) -> None:
     accounts = (
         ("admin", DEFAULT_DOMAIN, "demo"),
         ("demo", DEFAULT_DOMAIN, "demo"),
-        ("orchestrator", DEFAULT_DOMAIN, "service"),
+        ("heat", DEFAULT_DOMAIN, "service"),
         ("heat_domain_admin", domain, ""),
     )
     users = {}
@@ -153,7 +153,7 @@ def _users(cloud: Contents) -> None:
         ("admin", f"projects/{projects['admin']}", ("admin",)),
         ("admin", "system", ("admin",)),
         ("demo", f"projects/{projects['demo']}", ("member", "heat_stack_owner")),
-        ("orchestrator", f"projects/{projects['service']}", ("service", "admin")),
+        ("heat", f"projects/{projects['service']}", ("service", "admin")),
         ("heat_domain_admin", f"domains/{domain}", ("admin",)),
     )
     for user, target, names in grants:
