@@ -11,6 +11,7 @@ from orchestrator.engine.physical_names import physical_name
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.lookups.finder import CloudFinder
 from orchestrator.resources.base import Context, Created, Observation, ResourceType
+from orchestrator.resources.verbs.contexts import operation_context
 from orchestrator.resources.verbs.values import found_ids
 from orchestrator.testing.samples import Sample, full_properties, is_changed_in_place
 
@@ -26,7 +27,7 @@ class Operated:
         self.physical_id = ""
         self.objects: dict[str, Context] = {}  # created or found, with the context of that time
         self.ctx = self.sample.prepare_context(
-            Context(
+            operation_context(
                 name="a",
                 physical_name=physical_name("stack", "a", self.uuid, kind.physical_name_limit),
                 token=f"{self.uuid}-1",

@@ -39,8 +39,9 @@ from orchestrator.engine.preview.property_forecast import (
 from orchestrator.engine.preview.results import CurrentResource, ForecastResource
 from orchestrator.errors import Diagnostic
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import NOTHING_TYPE, Context, Observation, ResourceType
+from orchestrator.resources.base import NOTHING_TYPE, Observation, ResourceType
 from orchestrator.resources.nested_type import NestedType
+from orchestrator.resources.verbs.contexts import operation_context
 from orchestrator.schema.properties import join
 from orchestrator.schema.translation import Finder
 from orchestrator.template.definition import ResourceDefinition
@@ -383,8 +384,14 @@ def _simulated(
 ) -> Observation | None:
     """Return the result of an update of a local type, None where the type cannot tell."""
     physical_id = current.physical_id or ""
-    ctx = Context(
-        current.name, name, f"{current.uuid}-preview", "UPDATE", ELAPSED_SECONDS, after, current.data
+    ctx = operation_context(
+        current.name,
+        name,
+        f"{current.uuid}-preview",
+        "UPDATE",
+        elapsed_seconds=ELAPSED_SECONDS,
+        properties=after,
+        data=current.data,
     )
     try:
         made = type_.update(ctx, physical_id, after, changed) if changed else None

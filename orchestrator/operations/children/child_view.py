@@ -12,8 +12,8 @@ from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.outputs.outputs import resolve_outputs
 from orchestrator.operations.resource_context.state import recorded_secrets
-from orchestrator.resources.base import Context
 from orchestrator.resources.nested_type import AttributePath, Member, MemberConditions, NestedType, Sibling
+from orchestrator.resources.verbs.contexts import read_context
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.connections.database import Database
 from orchestrator.store.nodes.repository import CheckConnection
@@ -135,7 +135,7 @@ class StoredChildView:
             name,
             self._resolver_of,
         )
-        ctx = Context(name, nested.child.name, "", "CHECK", data=nested.data, attribute_paths=keys)
+        ctx = read_context(name, nested.child.name, "", data=nested.data, attribute_paths=keys)
         found = nested_type.child_attributes(ctx, view, keys)
         self.secrets = both(self.secrets, view.secrets)
         return found

@@ -10,6 +10,7 @@ from orchestrator.config import Settings
 from orchestrator.operations.resource_context.operation import with_provider_access
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
+from orchestrator.resources.verbs.contexts import operation_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class OrphanAccess:
 
     def context(self, name: str, token: str, project_id: str, root_id: int | None) -> Context:
         """Return the context of verbs on the objects of a token; `root_id` is None if the stack is gone."""
-        ctx = Context(
+        ctx = operation_context(
             name=name, physical_name=name, token=token, action="DELETE", software=self.software(project_id)
         )
         cloud = None if root_id is None else self.cloud(root_id)

@@ -35,6 +35,7 @@ from orchestrator.operations.runtime.visit_calls import VisitCalls
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, Observation, ResourceType, Value
 from orchestrator.resources.stack_context import StackLocation
+from orchestrator.resources.verbs.contexts import read_context
 from orchestrator.store import circuit_breakers
 from orchestrator.store.connections.damaged_rows import damage
 from orchestrator.store.connections.database import UNREACHABLE
@@ -229,11 +230,10 @@ def context_in_list(
 ) -> Context:
     """Return the context of a type with lists, whose observations need the object only."""
     resource, stack = visit.resource, visit.stack
-    return Context(
+    return read_context(
         name=resource.name,
         physical_name=physical_name(stack.name, resource.name, resource.uuid, type_.physical_name_limit),
         token=f"{resource.uuid}-{resource.attempt}",
-        action="CHECK",
         properties=state.properties,
         data=state.data,
         metadata=state.metadata or {},

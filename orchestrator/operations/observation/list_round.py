@@ -28,7 +28,8 @@ from orchestrator.operations.observation.findings import (
 )
 from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context.state import load_state
-from orchestrator.resources.base import Context, Observation, ResourceType
+from orchestrator.resources.base import Observation, ResourceType
+from orchestrator.resources.verbs.contexts import list_context
 from orchestrator.store.connections.damaged_rows import DAMAGED
 from orchestrator.store.observation import groups, verdicts, watched
 from orchestrator.store.observation.groups import Group
@@ -128,7 +129,7 @@ class ListRound:
     ) -> set[str]:
         """Compare the objects of a list with the resources; return the ids of those found."""
         type_ = next(type_ for type_ in self.types.values() if type_.lists == name)
-        ctx = Context("", "", "", "CHECK", project_id=self.group.project_id, cloud=cloud, listed={})
+        ctx = list_context(self.group.project_id, cloud)
         seen: set[str] = set()
         calls = self.calls
         for page in batches(type_.list_objects(ctx), PAGE):

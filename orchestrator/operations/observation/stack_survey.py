@@ -39,6 +39,7 @@ from orchestrator.operations.runtime import turns
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.nested_type import NestedType
+from orchestrator.resources.verbs.contexts import list_context
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.observation import rules, watched
 from orchestrator.store.observation.watched import Placed, VersionedVisit
@@ -132,7 +133,7 @@ class _Surveyor:
                 f"{single} resources of the stack need a request each to be observed, more than {most}: see "
                 "max_preview_observations. Update the stack with 'converge' instead."
             )
-        ctx = Context("", "", "", "CHECK", project_id=self.stack.project_id, cloud=self.cloud, listed={})
+        ctx = list_context(self.stack.project_id, self.cloud)
         futures = {key: self.pool.submit(_objects, types[key], ctx, ids) for key, ids in many.items()}
         self._wait(futures.values())
         self.lists = {key: _result(future) for key, future in futures.items()}

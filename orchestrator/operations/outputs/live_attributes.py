@@ -23,6 +23,7 @@ from orchestrator.operations.resource_context.state import recorded_secrets
 from orchestrator.operations.runtime import turns
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, ResourceType
+from orchestrator.resources.verbs.contexts import read_context
 from orchestrator.security.policy import allowed, policy_of
 from orchestrator.store.stacks import live_inputs
 from orchestrator.store.stacks.live_inputs import LiveInputs
@@ -131,13 +132,12 @@ class LiveReader:
     def _verb_context(self, resource_type: ResourceType, inputs: LiveInputs) -> Context:
         context, stack = self._context, self._stack
         opened: JsonMapping = context.cipher.open(inputs.sealed.encode()) if inputs.sealed else {}
-        ctx = Context(
+        ctx = read_context(
             name=inputs.name,
             physical_name=physical_name(
                 stack.name, inputs.name, str(inputs.uuid), resource_type.physical_name_limit
             ),
             token=f"{inputs.uuid}-live",
-            action="CHECK",
             properties=opened.get("properties", inputs.properties) or {},
             data=opened.get("data", inputs.data) or {},
             metadata=opened.get("metadata", inputs.metadata) or {},

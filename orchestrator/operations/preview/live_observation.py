@@ -17,6 +17,7 @@ from orchestrator.engine.preview.results import CurrentResource
 from orchestrator.operations.runtime import turns
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.software_api import SoftwareStore
+from orchestrator.resources.verbs.contexts import read_context
 
 AT_ONCE: Final = 16  # parallel calls
 LOOK_SECONDS: Final = 60.0  # for all calls; each call has its own deadline
@@ -77,11 +78,10 @@ def _observe(
     """Return the observation, and whether a failed resource is healthy."""
     name = physical_name(stack_name, resource.name, resource.uuid, resource_type.physical_name_limit)
     physical_id = resource.physical_id or ""
-    ctx = Context(
+    ctx = read_context(
         resource.name,
         name,
         f"{resource.uuid}-look",
-        "CHECK",
         properties=resource.properties,
         data=resource.data,
         software=software,

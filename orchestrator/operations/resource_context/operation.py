@@ -37,6 +37,7 @@ from orchestrator.operations.runtime.visit_calls import VisitCalls
 from orchestrator.resources.base import EMPTY_CATALOG, Context, Observation, ResourceType, StackContext
 from orchestrator.resources.software_api import UNCONNECTED, SoftwareStore
 from orchestrator.resources.stack_context import NO_REQUIRED_RESOURCES, StackLocation, StackUsers
+from orchestrator.resources.verbs.contexts import operation_context
 from orchestrator.schema.translation import Finder, Resolve
 from orchestrator.security.encryption import Cipher
 from orchestrator.store.nodes.large_values import Part
@@ -295,7 +296,7 @@ def context(
     token is that of the present attempt, or of `attempt`; `name_limit` that of the type.
     """
     resource, stack = visit.resource, visit.stack
-    return Context(
+    return operation_context(
         name=resource.name,
         physical_name=physical_name(stack.name, resource.name, resource.uuid, name_limit),
         token=request_token(resource.uuid, state.attempt if attempt is None else attempt),

@@ -27,7 +27,8 @@ from orchestrator.json_types import JsonObject
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
 from orchestrator.rate_errors import TooManySignals
-from orchestrator.resources.base import Context, ResourceType
+from orchestrator.resources.base import ResourceType
+from orchestrator.resources.verbs.contexts import read_context
 from orchestrator.security import policy
 from orchestrator.security.resource_credentials import require
 from orchestrator.store.nodes import hooks as store_hooks
@@ -218,11 +219,10 @@ def _metadata_after(
         raise ResourceNotAvailable(row.name)
     properties, data, metadata, sealed = values
     opened = context.cipher.open(sealed.encode()) if sealed else {}
-    ctx = Context(
+    ctx = read_context(
         row.name,
         row.name,
         "",
-        "CHECK",
         properties=opened.get("properties", properties) or {},
         data=opened.get("data", data) or {},
         metadata=opened.get("metadata", metadata) or {},

@@ -26,6 +26,7 @@ from orchestrator.operations.runtime.maintenance_job import Maintenance, Mainten
 from orchestrator.operations.snapshots.restored_template import CHILD
 from orchestrator.resources.base import Context, ResourceType
 from orchestrator.resources.nested_type import NestedType
+from orchestrator.resources.verbs.contexts import operation_context
 from orchestrator.security.encryption import Cipher
 from orchestrator.store import snapshots
 from orchestrator.store.connections.damaged_rows import DAMAGED, damage
@@ -124,7 +125,7 @@ def _refusal(
     if not resource_type.can_copy:
         return ""
     opened = cipher.open(copy.sealed) if copy.sealed else {}
-    ctx = Context(
+    ctx = operation_context(
         name=copy.name,
         physical_name=copy.physical_id or copy.name,
         token=copy.token,

@@ -39,11 +39,12 @@ from orchestrator.operations.software.type_store import (
     shown,
     signal_resource,
 )
-from orchestrator.resources.base import Context, ResourceType
+from orchestrator.resources.base import ResourceType
 from orchestrator.resources.builtin.server_metadata import DEPLOYMENTS
 from orchestrator.resources.builtin.software_io import read_inputs, read_outputs
 from orchestrator.resources.software_api import ConfigDraft
 from orchestrator.resources.stack_context import StackLocation
+from orchestrator.resources.verbs.contexts import read_context
 from orchestrator.schema.properties import PropertyFault
 from orchestrator.store import software as store
 from orchestrator.store.access.quotas import enforce
@@ -241,11 +242,10 @@ def machine_metadata(
     properties, data, inputs, secret = values
     opened = context.cipher.open(secret.encode()) if secret else {}
     declared = opened.get("metadata", inputs) or {} if shown is None else shown
-    ctx = Context(
+    ctx = read_context(
         name=row.name,
         physical_name=physical_name(stack.name, row.name, row.uuid, resource_type.physical_name_limit),
         token="",
-        action="CHECK",
         properties=opened.get("properties", properties) or {},
         data=opened.get("data", data) or {},
         metadata=declared,

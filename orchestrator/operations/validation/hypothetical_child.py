@@ -15,7 +15,6 @@ from orchestrator.errors import Diagnostic, Forbidden, InvalidTemplate, Orchestr
 from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.runtime.parameter_cache import pseudo_parameters
-from orchestrator.resources.base import Context
 from orchestrator.resources.nested_type import (
     ChildView,
     Member,
@@ -25,6 +24,7 @@ from orchestrator.resources.nested_type import (
     Sibling,
 )
 from orchestrator.resources.template_type import TemplateType
+from orchestrator.resources.verbs.contexts import operation_context
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.environment import Environment
 from orchestrator.template.formats import format_named
@@ -158,8 +158,9 @@ def _look_inside(
     if kinds.depth >= kinds.max_depth:
         return None
     action = "CREATE" if child.uuid is None else "UPDATE"
-    ctx = Context(parent.name, name, "preview", action, 0.0, parent.properties, parent.data or {})
-    step = resource_type.step(ctx, parent.properties, child, 0)
+    given, data = parent.properties, parent.data or {}
+    ctx = operation_context(parent.name, name, "preview", action, properties=given, data=data)
+    step = resource_type.step(ctx, given, child, 0)
     if not isinstance(step, SetChild):
         return None
     desired = step.child

@@ -16,7 +16,8 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.logs import logger
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.resource_context.operation import with_provider_access
-from orchestrator.resources.base import CALL_SECONDS, Context, Fault, ResourceType
+from orchestrator.resources.base import CALL_SECONDS, Fault, ResourceType
+from orchestrator.resources.verbs.contexts import operation_context
 from orchestrator.template.environment import Environment
 
 log = logger()
@@ -66,7 +67,7 @@ def provider_checks(
 
     def ask(name: str, resource_type: ResourceType, properties: JsonMapping) -> Sequence[Fault]:
         remaining = max(MIN_CALL_SECONDS, ends_at - time.monotonic())
-        ctx = Context(
+        ctx = operation_context(
             name=name,
             physical_name=name,
             token="",
