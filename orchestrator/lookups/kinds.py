@@ -23,6 +23,7 @@ from orchestrator.clients.openstack.networking import network as neutron
 from orchestrator.clients.openstack.object_collections import Collection
 from orchestrator.clients.openstack.platform_services.dns import ZONES
 from orchestrator.clients.openstack.platform_services.key_manager import CONTAINERS, SECRETS
+from orchestrator.clients.openstack.platform_services.workflow import WORKFLOWS
 from orchestrator.errors import Misconfigured
 from orchestrator.schema.custom import LOOKUPS
 
@@ -163,7 +164,7 @@ def _barbican(entity: str, collection: Collection) -> LookUp:
 
 def _workflow(cloud: OpenStack, value: str) -> str:
     """Return the name or id of a workflow: mistral accepts both."""
-    found = [value] if cloud.workflow.workflow(value) else []
+    found = [value] if cloud.workflow.find(WORKFLOWS, value) else []
     return _single(found, f"The Workflow ({value}) could not be found.", "")
 
 

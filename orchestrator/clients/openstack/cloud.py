@@ -32,7 +32,10 @@ CALL_SECONDS: Final = 20.0
 RESERVED: Final = {api.service: api.service_type for api in (Compute, Network, BlockStorage)}
 APIS: Final[Mapping[str, type[Collections]]] = {
     api.service: api
-    for api in (Compute, Network, BlockStorage, Image, LoadBalancing, Identity, Dns, KeyManager)
+    for api in (
+        *(Compute, Network, BlockStorage, Image, LoadBalancing, Identity),
+        *(Alarming, Dns, KeyManager, Workflows),
+    )
 }
 
 # A transport for each session of keystoneauth1 and region: it keeps discovered endpoints.

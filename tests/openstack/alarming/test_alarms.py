@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.clients.openstack.platform_services.alarming import ALARMS
 from orchestrator.errors import ProviderError
 from tests.openstack.conftest import DIRECTORY
 from tests.openstack.driver import Driver
@@ -102,7 +103,7 @@ def test_an_alarm_is_created_changed_checked_and_deleted(
 ) -> None:
     alarm = lives(driver, type_name, given, *changes)
     driver.delete(alarm)
-    assert driver.openstack.alarming.alarm(alarm) is None
+    assert driver.openstack.alarming.find(ALARMS, alarm) is None
 
 
 def test_an_update_keeps_the_state_of_an_alarm(driver: Driver) -> None:
@@ -110,7 +111,7 @@ def test_an_update_keeps_the_state_of_an_alarm(driver: Driver) -> None:
     aodh = driver.openstack.alarming
     aodh.exchange("PUT", f"/alarms/{alarm}/state", "alarm")
     driver.update(alarm, threshold=2)
-    found = aodh.alarm(alarm) or {}
+    found = aodh.find(ALARMS, alarm) or {}
     assert (found["state"], found["prometheus_rule"]["threshold"]) == ("alarm", 2.0)
 
 
@@ -124,7 +125,7 @@ def test_a_suspended_alarm_is_disabled_and_enabled_again(driver: Driver) -> None
         assert not resource.type.observe(ctx, alarm).ready
         getattr(resource.type, action.lower())(ctx, alarm)
         assert resource.type.observe(ctx, alarm).ready
-        assert (driver.openstack.alarming.alarm(alarm) or {})["enabled"] is enabled
+        assert (driver.openstack.alarming.find(ALARMS, alarm) or {})["enabled"] is enabled
     assert driver.drift(alarm) == {}
 
 

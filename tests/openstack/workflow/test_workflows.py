@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.clients.openstack.platform_services.workflow import CRON_TRIGGERS, EXECUTIONS, WORKFLOWS
 from orchestrator.errors import ProviderConflict
 from orchestrator.lookups.kinds import LookupFault, look_up
 from simulated_openstack.cloud import SimulatedCloud
@@ -32,15 +33,15 @@ def test_a_workflow_is_created_changed_executed_and_deleted(driver: Driver) -> N
     assert attributes["data"] == {"name": name, "input": {"who": "me"}}
     assert "Signature=" in attributes["alarm_url"]
     driver.update(name, tags=["a"], description="d")
-    assert (driver.openstack.workflow.workflow(name) or {})["tags"] == ["a"]
+    assert (driver.openstack.workflow.find(WORKFLOWS, name) or {})["tags"] == ["a"]
     signalled = resource.type.signal(resource.ctx, name, {"input": {"who": "you"}})
     resource.ctx = replace(resource.ctx, data=signalled.data or {})
     (execution,) = driver.attributes(name, "executions")["executions"]
     assert (execution["state"], execution["input"]) == ("SUCCESS", {"who": "you"})
     assert execution["output"]["greeting"] == "hello you"
     driver.delete(name)
-    assert driver.openstack.workflow.workflow(name) is None
-    assert driver.openstack.workflow.execution(execution["id"]) is None
+    assert driver.openstack.workflow.find(WORKFLOWS, name) is None
+    assert driver.openstack.workflow.find(EXECUTIONS, execution["id"]) is None
     with pytest.raises(LookupFault, match="could not be found"):
         look_up(driver.openstack, "mistral.workflow", name)
 
@@ -61,7 +62,7 @@ def test_the_workflow_of_another_user_is_a_conflict_and_is_kept(driver: Driver) 
         resource.type.advance(ctx, name, ctx.properties, "define")
     resource.type.delete(replace(ctx, action="DELETE"), name)
     assert not resource.type.observe(replace(ctx, action="DELETE"), name).exists
-    assert driver.openstack.workflow.delete_workflow(name)
+    assert driver.openstack.workflow.remove(WORKFLOWS, name)
 
 
 def test_a_cron_trigger_is_created_checked_and_deleted(driver: Driver) -> None:
@@ -72,7 +73,7 @@ def test_a_cron_trigger_is_created_checked_and_deleted(driver: Driver) -> None:
     attributes = driver.attributes(trigger, "remaining_executions", "next_execution_time")
     assert attributes["remaining_executions"] == 3
     assert attributes["next_execution_time"]
-    driver.openstack.workflow.delete_cron_trigger(trigger)  # as Mistral does after the last execution
+    driver.openstack.workflow.remove(CRON_TRIGGERS, trigger)  # as Mistral does after the last execution
     assert driver.observe(trigger).exists
     driver.delete(trigger)
 

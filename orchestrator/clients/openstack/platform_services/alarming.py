@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Final
 
-from orchestrator.clients.openstack.service_api import ServiceApi
-from orchestrator.json_types import JsonMapping, JsonObject
+from orchestrator.clients.openstack.object_collections import Collection, Collections
+from orchestrator.json_types import JsonObject
+
+ALARMS: Final = Collection("/alarms", "", "", id_key="alarm_id")
 
 
-class Alarming(ServiceApi):
-    """Aodh, called as a credential."""
+class Alarming(Collections):
+    """Aodh, called as a credential. An update replaces an alarm: omitted fields receive their defaults."""
 
     service: ClassVar[str] = "aodh"
     service_type: ClassVar[str] = "alarm"
 
-    def create_alarm(self, alarm: JsonMapping) -> JsonObject:
-        """Create an alarm."""
-        return self.post("/alarms", alarm)
-
-    def alarm(self, alarm_id: str) -> JsonObject | None:
-        """Return an alarm, None if it does not exist."""
-        return self.find_one(f"/alarms/{alarm_id}")
-
-    def alarm_ids_named(self, name: str) -> list[str]:
-        """Return the alarms of the project with a name. The answer is a list, not an object."""
-        query = {"q.field": "name", "q.op": "eq", "q.value": name}
-        listed = self.exchange("GET", "/alarms", query=query).json()
-        return [alarm["alarm_id"] for alarm in listed or ()]
-
-    def replace_alarm(self, alarm_id: str, alarm: JsonMapping) -> JsonObject:
-        """Replace an alarm: omitted fields receive their defaults."""
-        return self.put(f"/alarms/{alarm_id}", alarm)
-
-    def delete_alarm(self, alarm_id: str) -> bool:
-        """Delete an alarm. Return whether it existed."""
-        return self.delete(f"/alarms/{alarm_id}")
+    def search(
+        self,
+        collection: Collection,
+        *,
+        parent: str = "",
+        fields: Sequence[str] = (),  # noqa: ARG002 - of neutron
+        **filters: Any,
+    ) -> Iterator[JsonObject]:
+        """Yield the alarms of the project with a value. The answer is a list, not an object."""
+        ((name, value),) = filters.items()
+        query = {"q.field": name, "q.op": "eq", "q.value": value}
+        return iter(self.exchange("GET", collection.of(parent=parent), query=query).json() or ())

@@ -6,13 +6,17 @@ import json
 from typing import Any, ClassVar, Final
 from uuid import UUID
 
-from orchestrator.clients.openstack.service_api import ServiceApi
+from orchestrator.clients.openstack.object_collections import Collection, Collections
 from orchestrator.json_types import JsonMapping, JsonObject
 
 TEXT: Final = "text/plain"
+WORKFLOWS: Final = Collection("/workflows", "", "workflows")
+EXECUTIONS: Final = Collection("/executions", "", "executions")
+# A trigger ends with its last execution.
+CRON_TRIGGERS: Final = Collection("/cron_triggers", "", "cron_triggers", id_key="name")
 
 
-class Workflows(ServiceApi):
+class Workflows(Collections):
     """Mistral, called as a credential. A workflow is identified by its name or id."""
 
     service: ClassVar[str] = "mistral"
@@ -26,14 +30,6 @@ class Workflows(ServiceApi):
         """Replace the definition of the workflow with the name in the definition."""
         return _single(self.upload("/workflows", definition.encode(), content_type=TEXT))
 
-    def workflow(self, identifier: str) -> JsonObject | None:
-        """Return a workflow, None if it does not exist."""
-        return self.find_one(f"/workflows/{identifier}")
-
-    def delete_workflow(self, identifier: str) -> bool:
-        """Delete a workflow. Return whether it existed."""
-        return self.delete(f"/workflows/{identifier}")
-
     def execute(
         self, workflow: str, given: JsonMapping, params: JsonMapping, description: str = "", id_: str = ""
     ) -> JsonObject:
@@ -46,25 +42,9 @@ class Workflows(ServiceApi):
         }
         return self.post("/executions", body | ({"id": id_} if id_ else {}))
 
-    def execution(self, execution_id: str) -> JsonObject | None:
-        """Return an execution, None if it does not exist."""
-        return self.find_one(f"/executions/{execution_id}")
-
     def delete_execution(self, execution_id: str) -> bool:
         """Delete an execution, also if it is not finished. Return whether it existed."""
-        return self.delete(f"/executions/{execution_id}", {"force": "true"})
-
-    def create_cron_trigger(self, trigger: JsonMapping) -> JsonObject:
-        """Create a cron trigger."""
-        return self.post("/cron_triggers", trigger)
-
-    def cron_trigger(self, name: str) -> JsonObject | None:
-        """Return a cron trigger, None if it does not exist; it ends with its last execution."""
-        return self.find_one(f"/cron_triggers/{name}")
-
-    def delete_cron_trigger(self, name: str) -> bool:
-        """Delete a cron trigger. Return whether it existed."""
-        return self.delete(f"/cron_triggers/{name}")
+        return self.remove(EXECUTIONS, execution_id, query={"force": "true"})
 
 
 def identifier_key(workflow: str) -> str:

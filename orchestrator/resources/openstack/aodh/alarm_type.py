@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import ClassVar, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from orchestrator.clients.openstack.platform_services.alarming import Alarming
+from orchestrator.clients.openstack.platform_services.alarming import ALARMS
 from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import Context, Created, Fault, Observation, ResourceType, Value
+from orchestrator.resources.base import Context, Fault, Observation, Value
 from orchestrator.resources.openstack.aodh.alarm_properties import ACTIONS
-from orchestrator.resources.openstack.connection import openstack
+from orchestrator.resources.openstack.collection_type import CollectionType
 from orchestrator.template.definition import ResourceDefinition
 from orchestrator.template.parameters import MASK
 
@@ -22,19 +22,22 @@ SIGNATURE: Final = "Signature"  # the part of a signed URL that permits the call
 SIMPLE: Final = ("description", "enabled", "repeat_actions", "severity", "time_constraints")
 
 
-class AlarmType(ResourceType):
+class AlarmType(CollectionType):
     """An alarm. Aodh's requests take effect before they are answered."""
 
     service = "aodh"
     endpoint_type = "alarming"
-    live_show = True
+    collection = ALARMS
 
     alarm_type: ClassVar[str]
     rule_properties: ClassVar[tuple[str, ...]] = ()  # that are parts of the rule under the same name
 
     def rule(self, props: Mapping[str, Value]) -> JsonObject:
         """Return the rule of the alarm."""
-        return {name: props[name] for name in self.rule_properties if props.get(name) is not None}
+        given = [name for name in self.rule_properties if props.get(name) is not None]
+        fields = {name: self.layout[name] for name in given}
+        values = {field.key: field.to_api(props[name]) for name, field in fields.items()}
+        return {key: value for key, value in values.items() if value is not None}
 
     @property
     def rule_key(self) -> str:
@@ -47,55 +50,44 @@ class AlarmType(ResourceType):
         """Require URLs as actions, not names of resources."""
         return named_actions(ACTIONS, properties, resources)
 
-    def create(self, ctx: Context, props: Mapping[str, Value]) -> Created:
-        """Create the alarm."""
-        return Created(_aodh(ctx).create_alarm(self._body(ctx, props))["alarm_id"])
-
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the alarms with the name, which is unique."""
-        return _aodh(ctx).alarm_ids_named(ctx.physical_name) or None
+        found = self.api(ctx).search(ALARMS, name=ctx.physical_name)
+        return [str(alarm["alarm_id"]) for alarm in found] or None
 
-    def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Read the alarm."""
-        alarm = _aodh(ctx).alarm(physical_id)
-        if alarm is None:
-            return Observation(exists=False)
-        seen = Observation(exists=True, properties=self._observed(ctx.properties, alarm))
+    def observation(self, ctx: Context, actual: JsonObject) -> Observation:
+        """Return the observation of an alarm, which is suspended while it is disabled."""
+        seen = super().observation(ctx, actual)
         expected = {"SUSPEND": False, "RESUME": ctx.properties.get("enabled", True)}.get(ctx.action)
-        if expected is not None and alarm.get("enabled") is not expected:
+        if expected is not None and actual.get("enabled") is not expected:
             return replace(seen, ready=False, retry_after=1.0, reason=f"enabled is not {expected}")
         return seen
 
-    def update(
+    def new_values(self, ctx: Context, props: Mapping[str, Value]) -> JsonObject:
+        """Return the alarm of the template."""
+        return self._body(ctx, props)
+
+    def changed_values(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
-    ) -> Created:
-        """Replace the alarm, and keep its state."""
-        self._replace(ctx, physical_id, self._body(ctx, props))
-        return Created(physical_id)
+    ) -> JsonObject:
+        """Return the whole alarm, which keeps its state."""
+        alarm = self.api(ctx).find(ALARMS, physical_id) or {}
+        state = {"state": alarm["state"]} if alarm.get("state") else {}
+        return {**self._body(ctx, props), **state}
 
     def suspend(self, ctx: Context, physical_id: str) -> None:
         """Disable the alarm."""
-        self._replace(ctx, physical_id, self._body(ctx, ctx.properties) | {"enabled": False})
+        values = self.changed_values(ctx, physical_id, ctx.properties, frozenset())
+        self.send_update(ctx, physical_id, {**values, "enabled": False})
 
     def resume(self, ctx: Context, physical_id: str) -> None:
         """Enable the alarm, unless the template disables it."""
-        self._replace(ctx, physical_id, self._body(ctx, ctx.properties))
+        self.update(ctx, physical_id, ctx.properties, frozenset())
 
-    def delete(self, ctx: Context, physical_id: str) -> None:
-        """Delete the alarm."""
-        _aodh(ctx).delete_alarm(physical_id)
-
-    def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:
+    def live_attribute(self, ctx: Context, name: str, actual: JsonObject) -> Value:
         """Return the alarm as `show`; the signatures of its URLs are masked."""
-        alarm = _aodh(ctx).alarm(physical_id) or {}
-        masked = {name: [_masked(url) for url in alarm[name] or ()] for name in ACTIONS if name in alarm}
-        return {"show": {**alarm, **masked}}
-
-    def _replace(self, ctx: Context, physical_id: str, body: JsonObject) -> None:
-        aodh = _aodh(ctx)
-        alarm = aodh.alarm(physical_id) or {}
-        state = {"state": alarm["state"]} if alarm.get("state") else {}
-        aodh.replace_alarm(physical_id, {**body, **state})
+        masked = {name: [_masked(url) for url in actual[name] or ()] for name in ACTIONS if name in actual}
+        return {**actual, **masked}
 
     def _body(self, ctx: Context, props: Mapping[str, Value]) -> JsonObject:
         """Return the alarm of the template."""
@@ -109,28 +101,33 @@ class AlarmType(ResourceType):
         head = {"name": ctx.physical_name, "type": self.alarm_type}
         return {**head, **values, **actions, self.rule_key: self.rule(props)}
 
-    def _observed(self, props: Mapping[str, Value], alarm: JsonMapping) -> JsonObject:
+    def actual_properties(self, ctx: Context, actual: JsonMapping) -> JsonObject:
         """Return the actual values of given properties; those that Aodh completes are equal to the desired
         values.
         """
+        props = ctx.properties
         values: JsonObject = {}
         for name in SIMPLE:
             if props.get(name) not in (None, ""):
-                values[name] = props[name] if covers(alarm.get(name), props[name]) else alarm.get(name)
+                values[name] = props[name] if covers(actual.get(name), props[name]) else actual.get(name)
         for name, queues in ACTIONS.items():
-            actual, own = alarm.get(name) or (), _queue_urls(props, queues)
-            if name in props or actual:
-                same = set(actual) == set(_urls(props, name))
-                values[name] = props.get(name) if same else [url for url in actual if url not in own]
-        return values | self.observed_rule(props, alarm.get(self.rule_key) or {})
+            urls, own = actual.get(name) or (), _queue_urls(props, queues)
+            if name in props or urls:
+                same = set(urls) == set(_urls(props, name))
+                values[name] = props.get(name) if same else [url for url in urls if url not in own]
+        return values | self.observed_rule(props, actual.get(self.rule_key) or {})
 
     def observed_rule(self, props: Mapping[str, Value], rule: JsonMapping) -> JsonObject:
         """Return the actual values of the properties in the rule."""
-        return {
-            name: props[name] if covers(rule.get(name), props[name]) else rule.get(name)
-            for name in self.rule_properties
-            if props.get(name) is not None
-        }
+        values: JsonObject = {}
+        for name in self.rule_properties:
+            field, given = self.layout[name], props.get(name)
+            if given is None:
+                continue
+            actual = rule.get(field.key)
+            same = field.satisfies(given, actual) if field.satisfies else covers(actual, given)
+            values[name] = given if same else actual
+        return values
 
 
 def named_actions(
@@ -171,7 +168,3 @@ def _masked(url: str) -> str:
         return url
     pairs = [(key, MASK if key == SIGNATURE else value) for key, value in parse_qsl(parts.query)]
     return urlunsplit(parts._replace(query=urlencode(pairs, safe="*")))
-
-
-def _aodh(ctx: Context) -> Alarming:
-    return openstack(ctx).alarming

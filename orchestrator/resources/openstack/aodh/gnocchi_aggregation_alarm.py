@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import Property, Value
+from orchestrator.resources.base import Property
 from orchestrator.resources.openstack.aodh.alarm_properties import COMMON, GNOCCHI, METRIC, RESOURCE_TYPE
 from orchestrator.resources.openstack.aodh.alarm_type import AlarmType
+from orchestrator.resources.openstack.collection_type import Field
 
 
-class GnocchiAggregationByResourcesAlarm(AlarmType):
-    """Compares an aggregate of a metric of all resources that a query selects with a threshold."""
-
-    name = "OS::Aodh::GnocchiAggregationByResourcesAlarm"
-    support_version = "2015.1"
-    alarm_type = "gnocchi_aggregation_by_resources_threshold"
-    rule_properties = ("metric", "query", "resource_type", *GNOCCHI)
-    properties = {
-        "metric": METRIC,
-        "query": Property(
-            "string", "The query that selects the resources, as JSON.", required=True, update_allowed=True
-        ),
-        "resource_type": RESOURCE_TYPE,
-        **GNOCCHI,
-        **COMMON,
-    }
-
-    def observed_rule(self, props: Mapping[str, Value], rule: JsonMapping) -> JsonObject:
-        """Return the actual values. Aodh restricts the query to the project of the alarm."""
-        values = super().observed_rule(props, rule)
-        if "query" in values and _restricts(rule.get("query"), props["query"]):
-            values["query"] = props["query"]
-        return values
-
-
-def _restricts(actual: Any, desired: Any) -> bool:
-    """Return whether a query is the desired query, alone or with a restriction before it."""
+def _restricts(desired: Any, actual: Any) -> bool:
+    """Return whether a query is the desired query, alone or after the restriction to a project that Aodh
+    adds.
+    """
     found, wanted = _parsed(actual), _parsed(desired)
     parts = found.get("and") if isinstance(found, dict) and len(found) == 1 else None
     return bool(found == wanted or (isinstance(parts, list) and len(parts) == 2 and parts[1] == wanted))
@@ -49,3 +25,22 @@ def _parsed(text: Any) -> Any:
         return json.loads(text)
     except (TypeError, ValueError):
         return text
+
+
+class GnocchiAggregationByResourcesAlarm(AlarmType):
+    """Compares an aggregate of a metric of all resources that a query selects with a threshold."""
+
+    name = "OS::Aodh::GnocchiAggregationByResourcesAlarm"
+    support_version = "2015.1"
+    alarm_type = "gnocchi_aggregation_by_resources_threshold"
+    rule_properties = ("metric", "query", "resource_type", *GNOCCHI)
+    fields = {"query": Field(satisfies=_restricts)}
+    properties = {
+        "metric": METRIC,
+        "query": Property(
+            "string", "The query that selects the resources, as JSON.", required=True, update_allowed=True
+        ),
+        "resource_type": RESOURCE_TYPE,
+        **GNOCCHI,
+        **COMMON,
+    }

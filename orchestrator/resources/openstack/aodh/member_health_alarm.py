@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
-from orchestrator.json_types import JsonMapping, JsonObject
-from orchestrator.resources.base import Property, Value
+from orchestrator.resources.base import Property
 from orchestrator.resources.openstack.aodh.alarm_properties import COMMON
 from orchestrator.resources.openstack.aodh.alarm_type import AlarmType
 from orchestrator.schema.translation import Resolve
-
-# By property, the part of the rule.
-RULE: Final = {"pool": "pool_id", "stack": "stack_id", "autoscaling_group_id": "autoscaling_group_id"}
 
 
 class LBMemberHealthAlarm(AlarmType):
@@ -21,6 +14,8 @@ class LBMemberHealthAlarm(AlarmType):
     name = "OS::Aodh::LBMemberHealthAlarm"
     support_version = "13.0.0"
     alarm_type = "loadbalancer_member_health"
+    rule_properties = ("pool", "stack", "autoscaling_group_id")
+    fields = {"pool": "pool_id", "stack": "stack_id"}
     properties = {
         "pool": Property("string", "Name or id of the pool.", required=True, update_allowed=True),
         "stack": Property(
@@ -37,11 +32,3 @@ class LBMemberHealthAlarm(AlarmType):
         **COMMON,
     }
     translation = (Resolve(("pool",), "octavia.pool"),)
-
-    def rule(self, props: Mapping[str, Value]) -> JsonObject:
-        """Return the rule."""
-        return {part: props[name] for name, part in RULE.items() if props.get(name) is not None}
-
-    def observed_rule(self, props: Mapping[str, Value], rule: JsonMapping) -> JsonObject:
-        """Return the actual values."""
-        return {name: rule.get(part) for name, part in RULE.items() if name in props}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from orchestrator.clients.openstack.platform_services.workflow import identifier_key
+from orchestrator.clients.openstack.platform_services.workflow import CRON_TRIGGERS, identifier_key
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import (
     Attribute,
@@ -79,13 +79,13 @@ class CronTrigger(ResourceType):
             "first_execution_time": props.get("first_time"),
             "remaining_executions": props.get("count"),
         }
-        created = mistral(ctx).create_cron_trigger({k: v for k, v in values.items() if v is not None})
+        created = mistral(ctx).create(CRON_TRIGGERS, {k: v for k, v in values.items() if v is not None})
         return Created(created["name"], {"id": created.get("id")})
 
     def find(self, ctx: Context, token: str) -> str | Sequence[str] | None:
         """Return the trigger with the name, unless it is older than the request."""
         name = _name(ctx, ctx.properties)
-        found = mistral(ctx).cron_trigger(name)
+        found = mistral(ctx).find(CRON_TRIGGERS, name)
         return name if found is not None and is_created_by(ctx, found.get("created_at")) else None
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
@@ -97,7 +97,7 @@ class CronTrigger(ResourceType):
     def delete(self, ctx: Context, physical_id: str) -> None:
         """Delete the trigger, unless it belongs to another user."""
         if self._own(ctx, physical_id) is not None:
-            mistral(ctx).delete_cron_trigger(physical_id)
+            mistral(ctx).remove(CRON_TRIGGERS, physical_id)
 
     def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:
         """Return live attributes, and the trigger as `show`; null after the last execution."""
@@ -106,7 +106,7 @@ class CronTrigger(ResourceType):
 
     def _own(self, ctx: Context, name: str) -> JsonObject | None:
         """Return the trigger with the name, None if it does not exist or belongs to another user."""
-        found, own_id = mistral(ctx).cron_trigger(name), ctx.data.get("id")
+        found, own_id = mistral(ctx).find(CRON_TRIGGERS, name), ctx.data.get("id")
         return found if found is not None and own_id in (None, found.get("id")) else None
 
 

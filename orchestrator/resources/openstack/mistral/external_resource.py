@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID, uuid5
 
-from orchestrator.clients.openstack.platform_services.workflow import decoded
+from orchestrator.clients.openstack.platform_services.workflow import EXECUTIONS, decoded
 from orchestrator.json_types import JsonObject
 from orchestrator.resources.base import (
     Attribute,
@@ -137,14 +137,14 @@ class ExternalResource(ResourceType):
     def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:
         """Return the latest execution as `show`."""
         latest = ctx.data.get("execution") or ctx.data.get("latest")
-        return {"show": mistral(ctx).execution(latest) if latest else None}
+        return {"show": mistral(ctx).find(EXECUTIONS, latest) if latest else None}
 
     def _action(self, ctx: Context) -> JsonObject | None:
         action: JsonObject | None = (ctx.properties.get("actions") or {}).get(ctx.action)
         return action
 
     def _running(self, ctx: Context, execution_id: str) -> Observation:
-        execution = mistral(ctx).execution(execution_id) or {}
+        execution = mistral(ctx).find(EXECUTIONS, execution_id) or {}
         state = execution.get("state")
         seen = Observation(exists=True, ready=False, retry_after=POLL_SECONDS, reason=f"execution {state}")
         if state in RUNNING:
@@ -176,7 +176,7 @@ class ExternalResource(ResourceType):
         execution_id = data.pop("execution", None)
         if execution_id is None:
             return Created(physical_id, data)
-        output = decoded((mistral(ctx).execution(execution_id) or {}).get("output"))
+        output = decoded((mistral(ctx).find(EXECUTIONS, execution_id) or {}).get("output"))
         data |= {"latest": execution_id, "outputs": {**(data.get("outputs") or {}), **output}}
         named = output.get("resource_id") or data.get("resource_id")
         if named:

@@ -10,7 +10,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from orchestrator.clients.openstack.platform_services.workflow import Workflows, decoded
+from orchestrator.clients.openstack.platform_services.workflow import (
+    EXECUTIONS,
+    WORKFLOWS,
+    Workflows,
+    decoded,
+)
 from orchestrator.errors import ProviderConflict, ProviderError
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.resources.base import (
@@ -65,7 +70,7 @@ class Workflow(ResourceType):
         Raises:
             ProviderConflict: there is a workflow of the name.
         """
-        if props.get("name") and mistral(ctx).workflow(props["name"]) is not None:
+        if props.get("name") and mistral(ctx).find(WORKFLOWS, props["name"]) is not None:
             raise ProviderConflict(f"There is a workflow {props['name']} already.")
         key, secret = access_key(ctx.token), new_secret()
         data = {"url": signal_url(ctx.location, key, secret), "requested_at": datetime.now(UTC).isoformat()}
@@ -80,7 +85,7 @@ class Workflow(ResourceType):
         if ctx.action == "CREATE" and not ctx.data.get("id"):
             return Observation(exists=True, step=DEFINE, retry_after=0.0)
         own_id = self._own_id(ctx, physical_id)
-        if own_id is None or mistral(ctx).workflow(own_id) is None:
+        if own_id is None or mistral(ctx).find(WORKFLOWS, own_id) is None:
             return Observation(exists=False)
         data = {"name": physical_id, "input": ctx.properties.get("input")}
         return Observation(exists=True, attributes={"data": data, "alarm_url": ctx.data.get("url")})
@@ -97,7 +102,7 @@ class Workflow(ResourceType):
         try:
             workflow: JsonMapping | None = api.create_workflow(definition(physical_id, props))
         except ProviderConflict:
-            workflow = api.workflow(physical_id)
+            workflow = api.find(WORKFLOWS, physical_id)
             if workflow is None or not _is_own(ctx, workflow):
                 raise
         return Created(physical_id, {**ctx.data, "id": (workflow or {}).get("id")}, secret=True)
@@ -117,7 +122,7 @@ class Workflow(ResourceType):
             api.delete_execution(execution)
         own_id = self._own_id(ctx, physical_id)
         if own_id is not None:
-            api.delete_workflow(own_id)
+            api.remove(WORKFLOWS, own_id)
 
     def signal(self, ctx: Context, physical_id: str, details: Value) -> Signalled:
         """Start an execution, with the input and parameters of the signal."""
@@ -136,9 +141,9 @@ class Workflow(ResourceType):
     def read_attributes(self, ctx: Context, physical_id: str, names: frozenset[str]) -> Mapping[str, Value]:
         """Return the executions, and the workflow as `show`."""
         api = mistral(ctx)
-        values: JsonObject = {"show": api.workflow(physical_id)} if "show" in names else {}
+        values: JsonObject = {"show": api.find(WORKFLOWS, physical_id)} if "show" in names else {}
         if "executions" in names:
-            found = (api.execution(one) for one in ctx.data.get("executions") or ())
+            found = (api.find(EXECUTIONS, one) for one in ctx.data.get("executions") or ())
             values["executions"] = [_shown(execution) for execution in found if execution]
         return values
 
@@ -146,7 +151,7 @@ class Workflow(ResourceType):
         """Return the id of the workflow, None if it was not created or belongs to another user."""
         if ctx.data.get("id"):
             return str(ctx.data["id"])
-        found = mistral(ctx).workflow(physical_id)
+        found = mistral(ctx).find(WORKFLOWS, physical_id)
         return str(found["id"]) if found is not None and _is_own(ctx, found) else None
 
 
