@@ -23,7 +23,7 @@ from orchestrator.engine.observation.judgement import (
 )
 from orchestrator.engine.observation.policies import accepts
 from orchestrator.engine.physical_names import physical_name
-from orchestrator.errors import AwaitingBudget, Superseded
+from orchestrator.errors import AwaitingBudget, Misconfigured, Superseded
 from orchestrator.logs import logger
 from orchestrator.operations.children.loader import LazyStackContext
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_visit
@@ -34,6 +34,7 @@ from orchestrator.operations.resource_context.state import ResourceState, load_s
 from orchestrator.operations.runtime.visit_calls import VisitCalls
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, Observation, ResourceType, Value
+from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.stack_context import StackLocation
 from orchestrator.resources.verbs.contexts import read_context
 from orchestrator.store import circuit_breakers
@@ -49,6 +50,17 @@ log = logger()
 
 BATCH: Final = 500  # findings written at a time
 RENEW_SECONDS: Final = 5.0
+
+
+def observable(types: Mapping[str, ResourceType], name: str) -> ResourceType | None:
+    """Return a type whose objects are observed at a provider, None for all other types."""
+    try:
+        type_ = types.get(name)
+    except Misconfigured:  # reported at the start of the worker
+        return None
+    if type_ is None or isinstance(type_, NestedType) or not (type_.calls_out and type_.can_check):
+        return None
+    return type_
 
 
 def evidence_of(observe: Callable[[], Observation]) -> Evidence:

@@ -15,9 +15,9 @@ from orchestrator.engine.check.outcome import error_text
 from orchestrator.engine.messages import Message
 from orchestrator.engine.observation.drift import OF_PROJECT
 from orchestrator.engine.observation.rounds import next_interval, pause
-from orchestrator.errors import AwaitingBudget, Misconfigured, OrchestratorError, Superseded
+from orchestrator.errors import AwaitingBudget, OrchestratorError, Superseded
 from orchestrator.logs import logger
-from orchestrator.operations.observation.findings import RoundResult
+from orchestrator.operations.observation.findings import RoundResult, observable
 from orchestrator.operations.observation.list_round import ListRound
 from orchestrator.operations.observation.notified import observe_notified
 from orchestrator.operations.observation.single_round import SingleRound
@@ -29,7 +29,6 @@ from orchestrator.operations.runtime.maintenance_job import (
     MaintenanceJob,
 )
 from orchestrator.resources.base import ResourceType
-from orchestrator.resources.nested_type import NestedType
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.observation import groups, rules, watched
 from orchestrator.store.observation.groups import Group, ObservedType, RoundEnd
@@ -160,17 +159,10 @@ def _discover(engine: WorkerContext, db: Db, group: Group) -> RoundOutcome:
 
 
 def _observed_type(types: Mapping[str, ResourceType], name: str) -> ObservedType | None:
-    type_ = _installed(types, name)
-    if type_ is None or isinstance(type_, NestedType) or not (type_.calls_out and type_.can_check):
+    type_ = observable(types, name)
+    if type_ is None:
         return None
     return ObservedType(type_.service or name, "lists" if type_.lists else "single", name)
-
-
-def _installed(types: Mapping[str, ResourceType], name: str) -> ResourceType | None:
-    try:
-        return types.get(name)
-    except Misconfigured:  # reported at the start of the worker
-        return None
 
 
 def _observe_lists(engine: WorkerContext, db: Db, group: Group) -> RoundOutcome:

@@ -28,17 +28,21 @@ from orchestrator.engine.observation.judgement import (
     without_accepted,
 )
 from orchestrator.engine.observation.policies import Place, Rule, accepts
-from orchestrator.errors import AwaitingBudget, LimitExceeded, Misconfigured
+from orchestrator.errors import AwaitingBudget, LimitExceeded
 from orchestrator.operations.context import OperationContext
 from orchestrator.operations.keystone.delegated_credentials import cloud_of_reader
-from orchestrator.operations.observation.findings import context_in_list, evidence_of, recorded_values
+from orchestrator.operations.observation.findings import (
+    context_in_list,
+    evidence_of,
+    observable,
+    recorded_values,
+)
 from orchestrator.operations.observation.list_round import batches
 from orchestrator.operations.resource_context.operation import with_provider_access
 from orchestrator.operations.resource_context.state import load_state
 from orchestrator.operations.runtime import turns
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import Context, Observation, ResourceType
-from orchestrator.resources.nested_type import NestedType
 from orchestrator.resources.verbs.contexts import list_context
 from orchestrator.store.connections.database import UNREACHABLE
 from orchestrator.store.observation import rules, watched
@@ -84,7 +88,7 @@ def survey(context: OperationContext, stack: StackRow) -> Survey:
         found = [
             (placed, type_)
             for placed in watched.tree(db, stack.id)
-            if (type_ := _observable(context.types, placed.item.type_name)) is not None
+            if (type_ := observable(context.types, placed.item.type_name)) is not None
         ]
     pool = ThreadPoolExecutor(AT_ONCE, "survey")
     try:
@@ -228,13 +232,3 @@ def _is_accepted(in_force: Sequence[Rule], place: Place, property_: str, now: dt
 
 def _list_of(type_: ResourceType) -> tuple[str, str]:
     return (type_.service or type_.name, type_.lists)
-
-
-def _observable(types: Types, name: str) -> ResourceType | None:
-    try:
-        type_ = types.get(name)
-    except Misconfigured:  # reported at the start of the worker
-        return None
-    if type_ is None or isinstance(type_, NestedType) or not (type_.calls_out and type_.can_check):
-        return None
-    return type_

@@ -281,7 +281,7 @@ def stacks(db: Db, ids: Collection[int]) -> dict[int, StackState]:
 
 
 def losses(db: Db, groups: Collection[int]) -> dict[int, Loss]:
-    """Return the groups whose circuit breaker is open, and not approved."""
+    """Return the groups with a mass loss that is not approved."""
     rows = db.execute(LOSSES, {"groups": list(groups)}).fetchall()
     return {row[0]: Loss(*row[1:]) for row in rows}
 
