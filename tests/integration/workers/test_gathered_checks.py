@@ -1,4 +1,4 @@
-"""Checks that a worker reads together: each is a task, and has its own result (tasks/adr/0002)."""
+"""Checks that a worker reads together: each is a task (tasks/adr/0002-gathered-checks.md)."""
 
 from __future__ import annotations
 
