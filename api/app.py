@@ -29,8 +29,11 @@ def create_app(
     settings: config.Settings | None = None,
     database: Database | None = None,
     publish: Callable[[Sequence[Message]], None] | None = None,
+    *,
+    local: bool = False,
 ) -> Flask:
-    """Return the application; parts that are not given are created from the settings.
+    """Return the application; parts that are not given are created from the settings. `local`: reject
+    requests for other hosts than this machine.
 
     Raises:
         Misconfigured: the binding is unsafe, a setting is missing, or the database schema has another
@@ -57,6 +60,7 @@ def create_app(
             operations(),
             publish or _publish_to_workers(settings, database),
             None if settings.broker_url is None else BrokerStats(broker_url(settings)),
+            local,
         )
     )
 

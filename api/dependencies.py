@@ -75,6 +75,7 @@ class Dependencies:
     operations: Operations
     publish: Callable[[Sequence[Message]], None]  # after the commit; never raises for an unreachable broker
     broker_stats: BrokerStats | None = None  # None if no broker is configured
+    local: bool = False  # requests name this machine as their host: the cloud is simulated
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from api.web_applications import mounted
 
 def _local_requests(app: Wsgi, state: AppState) -> Wsgi:
     settings = state.dependencies.settings
-    return LocalRequests(app, settings) if settings.auth == "none" or settings.simulated_cloud else app
+    return LocalRequests(app, settings) if settings.auth == "none" or state.dependencies.local else app
 
 
 WSGI_LAYERS: Final = (

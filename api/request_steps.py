@@ -31,6 +31,7 @@ from api.middleware import (
 )
 from api.request import signed_notifications
 from api.response import errors
+from orchestrator import config
 from orchestrator.config import Settings
 from orchestrator.errors import InvalidRequest
 from orchestrator.security.caller import Caller, for_project
@@ -196,7 +197,7 @@ def count_in_flight(arrival: Arrival) -> None:
 def begin_turn(arrival: Arrival) -> None:
     """Wait for a turn of the project; small signals need none."""
     request = arrival.request
-    is_large = (request.content_length or 0) > arrival.settings.inline_body_size
+    is_large = (request.content_length or 0) > config.INLINE_BODY_SIZE
     if arrival.project is not None and (request.endpoint != SIGNAL or is_large):
         turns.begin(request.environ, arrival.project)
 

@@ -153,7 +153,7 @@ class WebHost:
 
     def end_session(self, digest: bytes, token: str | None, expires_at: float) -> None:
         """End a session for all API processes and all copies of its cookie, with a token of its own."""
-        ended_sessions.end(self._deps.database, self._deps.settings, digest, token, expires_at)
+        ended_sessions.end(self._deps.database, digest, token, expires_at)
 
     def sign_in(self, environ: Mapping[str, Any], login: PasswordLogin) -> tuple[str, float]:
         """Return a token of Keystone and its end, in seconds since the epoch.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from random import uniform
 from typing import Final
 
+RE_ENQUEUE_SECONDS = 5.0  # delay before an unprocessed message is enqueued again
+RETRY_MAX_SECONDS = 60.0  # longest pause between two attempts of an operation
 MAX_DOUBLINGS: Final = 30  # beyond any pause in use; 2.0 ** 1024 would overflow
 
 

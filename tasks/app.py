@@ -103,6 +103,7 @@ def _require_valid_setup(**_: object) -> None:
     watch("worker")
 
 
+SWEEP_SECONDS: Final = 0.5  # interval between sweeps, for all workers together
 SWEEP_SPACING: Final = 0.8  # of the interval: a sweep slightly early still runs
 
 _threads: list[PeriodicThread | WebhookDeliveryThread | KeystoneCleanupThread | NotificationThread] = []
@@ -131,12 +132,12 @@ def _start_threads(sender: Any, **_: Any) -> None:
             chosen,
             load_registry(),
             cipher(chosen),
-            SWEEP_SPACING * chosen.sweep_interval_seconds,
+            SWEEP_SPACING * SWEEP_SECONDS,
             BrokerStats(broker_url(chosen)).waiting_seconds,
         ),
         Heartbeat(database, sender.hostname, sorted(sender.app.amqp.queues.consume_from)),
         dispatcher,
-        chosen.sweep_interval_seconds,
+        SWEEP_SECONDS,
         WorkerReport(sender.hostname, sorted(sender.app.amqp.queues.consume_from), sender.pool.num_processes),
     )
     metrics_server.serve(chosen)

@@ -26,29 +26,35 @@ def require_protected_metrics(settings: Settings) -> None:
     Raises:
         Misconfigured: other machines could read them without authentication.
     """
-    if settings.metrics_port and settings.metrics_token is None and not is_loopback(settings.metrics_host):
+    host, _ = _address(settings)
+    if settings.metrics_address and settings.metrics_token is None and not is_loopback(host):
         raise Misconfigured(
-            f"refusing to serve metrics on {settings.metrics_host} without authentication: set "
-            "ORCHESTRATOR_METRICS_TOKEN, or leave ORCHESTRATOR_METRICS_HOST at 127.0.0.1"
+            f"refusing to serve metrics on {host} without authentication: set "
+            "ORCHESTRATOR_METRICS_TOKEN, or listen on 127.0.0.1"
         )
 
 
 def serve(settings: Settings) -> ThreadingHTTPServer | None:
-    """Start the server in a daemon thread. Return None if no port is configured or the port is in use; the
+    """Start the server in a daemon thread. Return None if no address is configured or its port is in use; the
     worker runs without metrics then.
     """
-    if not settings.metrics_port:
+    if not settings.metrics_address:
         return None
     token = settings.metrics_token
     expected = None if token is None else f"Bearer {token.get_secret_value()}"
     try:
-        server = ThreadingHTTPServer((settings.metrics_host, settings.metrics_port), _handler(expected))
+        server = ThreadingHTTPServer(_address(settings), _handler(expected))
     except OSError as error:
-        log.error("metrics_server_failed", port=settings.metrics_port, error=str(error))
+        log.error("metrics_server_failed", address=settings.metrics_address, error=str(error))
         return None
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server
+
+
+def _address(settings: Settings) -> tuple[str, int]:
+    host, _, port = (settings.metrics_address or "").rpartition(":")
+    return host.strip("[]"), int(port or 0)
 
 
 def _handler(expected: str | None) -> Callable[..., BaseHTTPRequestHandler]:

@@ -28,6 +28,7 @@ from orchestrator.store.observation import notices
 
 log = logger()
 
+TOPICS: Final = ("notifications",)
 WRITE_SECONDS: Final = 0.1  # between two writes
 MAX_IDS: Final = 1_000  # of a project, between two writes
 MAX_PROJECTS: Final = 200
@@ -204,21 +205,18 @@ def notification_thread(
 ) -> NotificationThread | None:
     """Return the thread for the brokers of the settings, None without any."""
     urls = settings.notifications_url.get_secret_value().split() if settings.notifications_url else []
-    if not urls or not settings.observation_interval_seconds:
+    if not urls or not settings.observation:
         return None
     from orchestrator.clients.openstack.notifications import listener  # noqa: PLC0415 - an extra
 
-    topics = [topic.strip() for topic in settings.notifications_topics.split(",") if topic.strip()]
     database = open_database(settings, "orchestrator-notifications")
 
     def note(project_id: str, ids: Sequence[str]) -> Sequence[Message]:
         with database.borrow() as db:
-            return notified.note(
-                db, project_id, ids, settings.region_name, settings.observation_min_interval_seconds
-            )
+            return notified.note(db, project_id, ids, settings.region_name)
 
     def projects() -> Collection[str]:
         with database.borrow() as db:
             return notices.projects(db, settings.region_name)
 
-    return NotificationThread([partial(listener, url, topics) for url in urls], note, publish, projects)
+    return NotificationThread([partial(listener, url, TOPICS) for url in urls], note, publish, projects)

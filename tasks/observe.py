@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from orchestrator.logs import logger
 from orchestrator.operations.maintenance.late_requests import follow_late_requests
-from orchestrator.operations.observation.healing import limits_of, repair_due_faults
+from orchestrator.operations.observation.healing import repair_due_faults
 from orchestrator.operations.observation.observe import observe_resource
 from orchestrator.operations.observation.rounds import observe_group
 from orchestrator.store.connections.database import UNREACHABLE
@@ -50,9 +50,8 @@ def observe_round(self: Any, group_id: int) -> None:
         try:
             touched = observe_group(engine(), group_id)
             database, types = engine().database.check_connection(durable=True), engine().types
-            limits = limits_of(engine().settings)
             running.messages = [
-                message for id_ in touched for message in repair_due_faults(database, types, id_, limits)
+                message for id_ in touched for message in repair_due_faults(database, types, id_)
             ]
         except UNREACHABLE as error:  # the sweep sends the message again
             log.warning("database_unreachable", group=group_id, error=str(error))

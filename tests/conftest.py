@@ -25,7 +25,7 @@ from orchestrator.embedded.postgres import DATABASE, ROLE, Postgres
 from orchestrator.embedded.process import Child, Process, running
 from orchestrator.embedded.valkey import Valkey, connect
 from simulated_openstack.cloud import SimulatedCloud, running_cloud
-from tests import template_cluster
+from tests import constants, template_cluster
 from tests.collection import rotation
 from tests.template_cluster import FAST_SETTINGS
 
@@ -189,3 +189,10 @@ def simulated_cloud() -> Iterator[SimulatedCloud]:
     """
     with running_cloud() as cloud:
         yield cloud
+
+
+@pytest.fixture(autouse=True)
+def _constants() -> Iterator[None]:
+    """Restore constants that a test replaced."""
+    yield
+    constants.restore_after_test()

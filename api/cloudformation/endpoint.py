@@ -28,7 +28,7 @@ from api.middleware.in_flight import reading_body
 from api.request.body import client_read_errors, read_body
 from api.response.errors import http_error
 from api.response.serialization import json_response
-from orchestrator import errors, logs, rate_errors
+from orchestrator import config, errors, logs, rate_errors
 from orchestrator.json_types import JsonMapping, JsonObject
 from orchestrator.operations.context import OperationContext
 from orchestrator.security.caller import Caller
@@ -167,7 +167,7 @@ def _signal(rest: str, *, shown: bool) -> JsonObject:
     app_state().rate_limits.take(request.environ, caller, signal=True)
     audit_records.begin("resource:signal", caller)
     context = OperationContext(deps.database, deps.cipher, caller, deps.settings, deps.types)
-    if (request.content_length or 0) > deps.settings.inline_body_size:
+    if (request.content_length or 0) > config.INLINE_BODY_SIZE:
         turns.begin(request.environ, caller.project_id)
     with read_body(request, deps.settings, small=True, any_type=True) as body:
         messages, metadata = deps.operations.signal_by_url(context, name, body, shown=shown)

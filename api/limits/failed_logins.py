@@ -27,6 +27,7 @@ from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, Final
 
+from api.limits import rate_limits
 from api.limits.rate_limits import TokenBuckets
 from orchestrator import logs, metrics
 from orchestrator.config import Settings
@@ -102,7 +103,7 @@ class FailedLogins:
         self._rate = settings.unauthenticated_rate_per_address
         self._key = secrets.token_bytes(32)
         self._delays = Delays()
-        self._addresses = TokenBuckets(settings.request_burst_seconds)
+        self._addresses = TokenBuckets(rate_limits.BURST_SECONDS)
         self._names = TokenBuckets(NAME_BURST_SECONDS)
         self._verified: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()

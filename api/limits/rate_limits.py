@@ -24,6 +24,7 @@ from orchestrator.operations.quotas.limits import CachedQuotas
 from orchestrator.rate_errors import TooManyRequests
 from orchestrator.security.caller import Caller
 
+BURST_SECONDS: Final = 10.0  # burst size, in seconds of the rate
 MAX_BUCKETS: Final = 10_000  # buckets; the least recently used buckets are full again anyway
 COUNTED: Final = "orchestrator.counted"  # key in the WSGI environment of a request that was counted
 KINDS: Final = {"requests_per_second": "requests", "signals_per_second": "signals"}
@@ -62,7 +63,7 @@ class RateLimits:
     def __init__(self, settings: Settings, quotas: CachedQuotas) -> None:
         """Start with full buckets."""
         self._settings, self._quotas = settings, quotas
-        self._buckets = TokenBuckets(settings.request_burst_seconds)
+        self._buckets = TokenBuckets(BURST_SECONDS)
 
     def take(self, environ: MutableMapping[str, Any], caller: Caller, *, signal: bool = False) -> None:
         """Count a request of an authenticated caller, once.

@@ -32,7 +32,7 @@ from werkzeug.wsgi import ClosingIterator
 
 from api import capacity, postponement
 from api.dependencies import Wsgi
-from orchestrator import metrics
+from orchestrator import config, metrics
 from orchestrator.config import Settings
 from orchestrator.fair_share import Occupancy
 from orchestrator.operations.runtime import turns
@@ -185,7 +185,7 @@ class InFlight:
         Raises:
             TooManyConcurrentRequests: a party has its share of them, or all are occupied.
         """
-        total = self.settings.max_slow_bodies
+        total = config.MAX_SLOW_BODIES
         each = max(1, total // BODY_SHARE)
         full = self._bodies.enter(parties, each, total)
         if full is self._bodies:

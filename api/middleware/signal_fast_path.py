@@ -3,7 +3,7 @@
 Signals arrive by the hundreds per second, and Flask is most of the cost of a signal. Everything else falls
 back to the ordinary path with the unchanged request: another URL format, required audit records, hooks, and
 every rejected signal, so error responses are built in a single place. Both paths have the same effects: row,
-audit line, access log line, metrics. The setting `signal_fast_path` turns it off.
+audit line, access log line, metrics.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import structlog
 
 from api.dependencies import AppState, Wsgi
 from api.middleware import access_log, audit, in_flight
+from orchestrator import config
 from orchestrator.engine.messages import Message
 from orchestrator.errors import OrchestratorError
 from orchestrator.operations.context import Body, OperationContext
@@ -77,7 +78,7 @@ class SignalFastPath:
         self.inner, self.deps = inner, state.dependencies
         self.authenticate, self.logins = state.authenticate, state.failed_logins
         self.rates = state.rate_limits
-        enabled = self.deps.settings.signal_fast_path and not self.deps.settings.audit_required
+        enabled = not self.deps.settings.audit_required
         self.fast_signal = self.deps.operations.signal_fast if enabled else None
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -125,7 +126,7 @@ class SignalFastPath:
                 raise NotEligible
             actor = Caller(bearer.project_id, bearer.resource, (STACK_USER,), bearer=bearer)
         self.rates.take(environ, actor, signal=True)
-        body = _body(environ, deps.settings.inline_body_size)
+        body = _body(environ, config.INLINE_BODY_SIZE)
         context = OperationContext(deps.database, deps.cipher, actor, deps.settings, deps.types)
         address = SignalAddress(signal.stack_id, signal.stack, signal.project, signal.resource)
         assert self.fast_signal is not None

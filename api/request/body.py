@@ -14,6 +14,7 @@ from flask import Request
 from werkzeug.exceptions import BadRequest, HTTPException, RequestTimeout
 
 from api.middleware.in_flight import reading_body
+from orchestrator import config
 from orchestrator.config import Settings
 from orchestrator.errors import InvalidRequest, LimitExceeded
 from orchestrator.json_types import JsonMapping
@@ -38,7 +39,7 @@ def read_body(
         RequestTimeout, BadRequest: the body is too slow, incomplete or malformed.
         TooManyConcurrentRequests: the caller sends too many bodies slowly.
     """
-    limit, inline = settings.max_json_body_size, settings.inline_body_size
+    limit, inline = settings.max_json_body_size, config.INLINE_BODY_SIZE
     if small:
         limit = min(limit, MAX_SMALL_BODY)
     if not any_type and not _is_text(request.mimetype):
@@ -86,7 +87,7 @@ def spooled_body(document: JsonMapping, settings: Settings) -> Iterator[Body]:
     data = orjson.dumps(document)
     if len(data) > settings.max_json_body_size:
         raise _too_large(len(data), settings.max_json_body_size)
-    if len(data) <= settings.inline_body_size:
+    if len(data) <= config.INLINE_BODY_SIZE:
         yield Body(data=data)
         return
     with _private_file() as (file, path):

@@ -171,8 +171,8 @@ def queued_action_body(stack: StackRow) -> JsonObject | None:
 
 
 def _node(node: Unfinished, stack: StackRow) -> JsonMapping:
-    settings = dependencies().settings
-    because = explain(node, stack, settings.action_retry_limit, settings.quota_wait_seconds)
+    retry_limit = dependencies().settings.action_retry_limit
+    because = explain(node, stack, retry_limit)
     return {
         "resource_name": node.name,
         "resource_type": node.type,
@@ -192,7 +192,7 @@ def _node(node: Unfinished, stack: StackRow) -> JsonMapping:
         "operation_since": time(node.op_started_at),
         "next_attempt_at": time(node.due_at),
         "retry_count": node.retry_count,
-        "retry_limit": settings.action_retry_limit,
+        "retry_limit": retry_limit,
         "lost_workers": node.lost_leases,
         "last_error": node.last_error,
         "hook": node.hook if node.state == "paused" else None,

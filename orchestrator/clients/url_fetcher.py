@@ -23,6 +23,8 @@ from orchestrator.errors import CouldNotFetch
 
 REMOTE: Final = ("http", "https")
 MAX_REDIRECTS: Final = 5
+MAX_BYTES: Final = 4 * 1024 * 1024  # of a document
+FETCH_SECONDS: Final = 60.0  # for all fetches of a request
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _HEADERS: Final = ((b"Accept-Encoding", b"identity"), (b"User-Agent", b"stack-orchestrator"))
 _BROKEN: Final = (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol)
@@ -137,8 +139,8 @@ def fetcher(settings: Settings) -> Fetcher:
     """Return a fetcher for the files of a request."""
     return Fetcher(
         Fetched(
-            max_bytes=min(settings.max_fetched_size, settings.max_template_size),
-            seconds=settings.template_fetch_timeout,
+            max_bytes=min(MAX_BYTES, settings.max_template_size),
+            seconds=FETCH_SECONDS,
             private=settings.template_fetch_allow_private,
         )
     )

@@ -26,6 +26,7 @@ from orchestrator.clients.deadline import Deadline, open_response, read_body
 from orchestrator.clients.public_addresses import is_public
 from orchestrator.clients.url_fetcher import parts_of
 
+TIMEOUT_SECONDS: Final = 10.0  # of a delivery
 PREFIX: Final = "whsec_"
 SECRET_BYTES: Final = 32
 MIN_SECRET_BYTES: Final = 24  # bytes of a secret chosen by a caller, as the specification requires

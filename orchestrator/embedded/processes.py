@@ -14,6 +14,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from orchestrator import config
 from orchestrator.clients.deadline import is_healthy
 from orchestrator.config import PREFIX, Settings
 from orchestrator.embedded.forks import socket_path
@@ -23,6 +24,7 @@ from orchestrator.metrics import SHARED
 
 CELERY_APP = "tasks.app"
 API_APP = "api.app:create_app()"
+LOCAL_API_APP = "api.app:create_app(local=True)"  # for a simulated cloud
 API_WORKER = "api.serving.gunicorn_worker.Worker"
 API_THREADS = 16  # plus a thread for each event stream and for each slow body
 KEEP_ALIVE_SECONDS = 75  # longer than the pauses of polling clients, so that they can reuse their connection
@@ -60,7 +62,7 @@ def environment(
         **({} if settings.auth is None else {f"{PREFIX}AUTH": settings.auth}),
         **({} if settings.flower_url is None else {f"{PREFIX}FLOWER_URL": settings.flower_url}),
         f"{PREFIX}DATA_DIR": str(settings.data_dir.absolute()),
-        f"{PREFIX}METRICS_PORT": "0",  # the API exports the metrics of all processes
+        f"{PREFIX}METRICS_ADDRESS": "",  # the API exports the metrics of all processes
     }
     if metrics is not None:
         shutil.rmtree(metrics, ignore_errors=True)  # files of earlier processes
@@ -136,7 +138,7 @@ def api(
 
 def api_threads(settings: Settings) -> int:
     """Return the number of threads of an API process."""
-    return API_THREADS + settings.max_event_streams + settings.max_slow_bodies
+    return API_THREADS + settings.max_event_streams + config.MAX_SLOW_BODIES
 
 
 def flower(env: Mapping[str, str], run: Path, port: int, app: str = CELERY_APP) -> Child:

@@ -91,7 +91,6 @@ def settings_of(port: int, password: str) -> dict[str, Any]:
         )
     return {
         "auth": "keystone",
-        "simulated_cloud": True,
         "keystone_auth_url": auth_url(port),
         "keystone_username": SERVICE_USER,
         "keystone_password": SecretStr(password),

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from orchestrator import backoff
 from orchestrator.config import Settings
 from orchestrator.operations.children.loader import ChildStackLoader
 from orchestrator.operations.keystone.access import KeystoneAccess
 from orchestrator.operations.planning.planner import Planner
 from orchestrator.operations.planning.process import PlannerProcesses, PlanNodeHandler
 from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.runtime import dispatch_window, lease_keeper
 from orchestrator.operations.runtime.caches import FileCache
 from orchestrator.operations.runtime.circuit_breaker import CircuitBreakers
 from orchestrator.operations.runtime.dispatch_window import Windows
@@ -44,7 +46,7 @@ def build_worker_context(
     `start_process` plans a large stack elsewhere, given its plan node and lease; by default in a process.
     """
     planner = build_planner(database, cipher, types, settings)
-    leases = Leases(database, settings.lease_seconds)
+    leases = Leases(database, lease_keeper.LEASE_SECONDS)
     processes = PlannerProcesses(leases)
     return WorkerContext(
         database,
@@ -52,13 +54,13 @@ def build_worker_context(
         types,
         settings,
         planner.parameters,
-        Windows(settings.dispatch_window),
+        Windows(dispatch_window.SIZE),
         leases,
         PlanNodeHandler(planner, start_process or processes.start),
         processes,
         planner.stacks.files,
         planner.stacks,
-        CircuitBreakers(database, settings.retry_max_seconds),
+        CircuitBreakers(database, backoff.RETRY_MAX_SECONDS),
         KeystoneAccess(database, cipher, settings),
         Quarantine(database),
     )

@@ -1,6 +1,6 @@
 """Large bodies: parsed, validated and stored by a short-lived process with a memory limit of its own.
 
-An API process runs at most `max_parsing_processes` of them at a time, and at most half for the same project.
+An API process runs at most MAX_PROCESSES of them at a time, and at most half for the same project.
 
 The caller waits for the answer of `stacks/create_delete.py` or `stacks/update.py`; its own process stays
 small and responsive. The process that accepted a create or an update plans it afterwards, with the template
@@ -23,7 +23,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Final
 
-from orchestrator import gc_policy
+from orchestrator import config, gc_policy
 from orchestrator.clients.openstack.sdk import MODULES as SDK_MODULES
 from orchestrator.config import Settings
 from orchestrator.engine.messages import CheckMessage
@@ -31,16 +31,17 @@ from orchestrator.errors import LimitExceeded, OrchestratorError
 from orchestrator.fair_share import FairShare, NoFreeSlot, fair_slots
 from orchestrator.json_types import JsonObject
 from orchestrator.logs import bind_request, configure_logs, logger, request_id, set_log_context
+from orchestrator.operations import planner_process
 from orchestrator.operations.bootstrap import build_planner
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.diagnosis import revision_diff
-from orchestrator.operations.planner_process import CPU_SECONDS as PLAN_CPU_SECONDS
 from orchestrator.operations.planner_process import limit_process
 from orchestrator.operations.preview import create as create_preview
 from orchestrator.operations.preview import update as update_preview
 from orchestrator.operations.preview.create import CreatePreview
 from orchestrator.operations.preview.update import UpdatePreview
-from orchestrator.operations.runtime import turns
+from orchestrator.operations.runtime import lease_keeper, turns
+from orchestrator.operations.runtime.fair_slots import NoFreeSlot
 from orchestrator.operations.runtime.lease_keeper import Leases, new_lease
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.operations.stacks import actions
@@ -65,6 +66,7 @@ log = logger()
 
 ANSWER_SECONDS = 600.0
 # Processor time of a request: twice the time for a YAML list of short values, the slowest text per byte.
+MAX_PROCESSES: Final = 4  # at a time in an API process; a project uses at most half of them
 BASE_CPU_SECONDS: Final = 60
 BYTES_PER_CPU_SECOND: Final = 512 * 1024
 EXIT_SECONDS: Final = 5.0  # until the exit status of a process is known
@@ -88,6 +90,7 @@ class _Job:
     caller: Caller
     path: Path | None
     cpu_seconds: int
+    memory_bytes: int
     patience_seconds: float = 0.0
     request_id: str | None = None
     client_token: ClientToken | None = None
@@ -145,7 +148,7 @@ def validate(context: OperationContext, body: Body, **how: bool) -> JsonObject:
 def differ(context: OperationContext, stack: StackRow, before: int, after: int) -> JsonObject:
     """Compare two revisions; large templates are compared in a subprocess."""
     size = revision_diff.size(context, stack, before, after)
-    if size <= context.settings.inline_body_size:
+    if size <= config.INLINE_BODY_SIZE:
         return revision_diff.diff_revisions(context, stack, before, after)
     work = partial(_differ, stack=stack, before=before, after=after)
     differences: JsonObject = _run_in_subprocess(context, None, work, 2 * size)
@@ -155,7 +158,7 @@ def differ(context: OperationContext, stack: StackRow, before: int, after: int) 
 def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> list[CheckMessage]:
     """Start to restore a snapshot; a large template is handled in a subprocess."""
     size = snapshots.template_size(context, stack, snapshot_id)
-    if size <= context.settings.inline_body_size:
+    if size <= config.INLINE_BODY_SIZE:
         return snapshots.restore(context, stack, snapshot_id)
     messages: list[CheckMessage] = _run_in_subprocess(
         context, None, partial(_restore, stack=stack, snapshot_id=snapshot_id), size
@@ -165,7 +168,7 @@ def restore(context: OperationContext, stack: StackRow, snapshot_id: str) -> lis
 
 def roll_back(context: OperationContext, stack: StackRow, number: int) -> list[CheckMessage]:
     """Start a rollback; the types of a large revision are judged in a subprocess."""
-    if actions.checked_size(context, stack, number) <= context.settings.inline_body_size:
+    if actions.checked_size(context, stack, number) <= config.INLINE_BODY_SIZE:
         return actions.roll_back(context, stack, number)
     messages: list[CheckMessage] = _run_in_subprocess(
         context, None, partial(_roll_back, stack=stack, number=number)
@@ -207,7 +210,7 @@ def cpu_seconds(size: int) -> int:
 def _answer_of_subprocess(
     context: OperationContext, path: Path | None, work: Callable[[_Job, Connection], None], seconds: int
 ) -> Any:
-    slots, project = _slots(context.settings.max_parsing_processes), context.caller.project_id
+    slots, project = _slots(MAX_PROCESSES), context.caller.project_id
     try:
         slots.acquire(project, SLOT_SECONDS)
     except NoFreeSlot as error:
@@ -249,6 +252,7 @@ def _start(
         context.caller,
         path,
         seconds,
+        planner_process.MEMORY_BYTES,
         patience,
         request_id(),
         context.client_token,
@@ -276,7 +280,7 @@ def _run(work: Callable[[_Job, Connection], None], job: _Job, answer: Connection
     bind_request(job.request_id)
     die_with(os.getppid())  # the fork server, which ends with the process that received the request
     yield_processor(NICENESS, new_session=True)
-    limit_process(job.settings.planner_memory_limit, job.cpu_seconds)
+    limit_process(job.memory_bytes, job.cpu_seconds)
     gc_policy.disable_collection()
     try:
         work(job, answer)
@@ -350,10 +354,10 @@ def _continue_planning(
 ) -> None:
     """Plan the accepted traversal after the answer, for which the caller no longer waits."""
     watch("planner", seconds=LONG_LIMIT_SECONDS)
-    limit_process(context.settings.planner_memory_limit, PLAN_CPU_SECONDS)
+    limit_process(planner_process.MEMORY_BYTES, planner_process.CPU_SECONDS)
     database, settings = context.database, context.settings
     planner = build_planner(database, context.cipher, context.types, settings)
-    with Leases(database, settings.lease_seconds).keep([(opened.plan_node_id, None, lease)]):
+    with Leases(database, lease_keeper.LEASE_SECONDS).keep([(opened.plan_node_id, None, lease)]):
         db = database.connect(hot=True)
         visit = repository.read_claimed_plan(db, opened.plan_node_id, lease)
         if visit is not None:

@@ -19,6 +19,7 @@ from orchestrator import gc_policy
 from orchestrator.config import settings
 from orchestrator.logs import configure_logs, logger, set_log_context
 from orchestrator.operations.bootstrap import build_planner
+from orchestrator.operations.runtime import lease_keeper
 from orchestrator.operations.runtime.lease_keeper import Leases
 from orchestrator.process_control import yield_processor
 from orchestrator.resources.registry import load_registry
@@ -27,6 +28,8 @@ from orchestrator.store.connections.database import UNREACHABLE, open_database
 from orchestrator.store.nodes import repository
 from orchestrator.watchdog.watch import LONG_LIMIT_SECONDS, watch
 
+# Address space of a process that plans or parses: a million resources need 4.2 GB.
+MEMORY_BYTES: Final = 6 * 1024**3
 NICENESS: Final = 5  # of a process that plans
 CPU_SECONDS: Final = 1_800  # of a plan; another process continues it, and after some the stack fails
 
@@ -55,7 +58,7 @@ def main(node_id: int, lease: int) -> None:
     chosen = settings()
     watch("planner", seconds=LONG_LIMIT_SECONDS)
     yield_processor(NICENESS)
-    limit_process(chosen.planner_memory_limit, CPU_SECONDS)
+    limit_process(MEMORY_BYTES, CPU_SECONDS)
     gc_policy.disable_collection()
     database = open_database(chosen, "orchestrator-planner")
     planner = build_planner(database, cipher(chosen), load_registry(), chosen)
@@ -67,7 +70,7 @@ def main(node_id: int, lease: int) -> None:
     log.info("plan_in_subprocess", action=visit.stack.action)
     signal.signal(signal.SIGTERM, _stop)
     try:
-        with Leases(database, chosen.lease_seconds).keep([(node_id, None, lease)]):
+        with Leases(database, lease_keeper.LEASE_SECONDS).keep([(node_id, None, lease)]):
             planner.run(db, visit, lease, enqueue=False)
     except UNREACHABLE as error:
         log.warning("database_unreachable", error=str(error))

@@ -16,18 +16,19 @@ from orchestrator.security.tokens import token_hash
 from orchestrator.store.access import ended_sessions
 from orchestrator.store.connections.database import Database
 
+TOKEN_CACHE_SECONDS: Final = 300  # lifetime of a cached token: a revoked token stays valid this long
 SESSION_KEY: Final = "orchestrator.session"  # of a WSGI environment: the digest of the session in the cookie
 TOKEN: Final = "HTTP_X_AUTH_TOKEN"  # noqa: S105 - a name
 CREDENTIALS: Final = frozenset({TOKEN, "HTTP_AUTHORIZATION"})
 
 
-def end(database: Database, settings: Settings, session: bytes, token: str | None, expires_at: float) -> None:
+def end(database: Database, session: bytes, token: str | None, expires_at: float) -> None:
     """Remember that a session has ended, with its token if no other program uses the token.
 
     `expires_at` is the end of the cookie in seconds since the epoch.
     """
     until = dt.datetime.fromtimestamp(expires_at, dt.UTC)
-    cached = dt.timedelta(seconds=settings.keystone_token_cache_seconds)
+    cached = dt.timedelta(seconds=TOKEN_CACHE_SECONDS)
     digests = [session] if token is None else [session, token_hash(token)]
     ended_sessions.add(database, digests, max(until, dt.datetime.now(dt.UTC) + cached))
 

@@ -17,6 +17,7 @@ from orchestrator.errors import Misconfigured, Unauthenticated, Unavailable
 from orchestrator.json_types import JsonMapping
 from orchestrator.resources.ec2_signatures import TOKEN_PREFIX
 from orchestrator.security.caller import Caller, Login
+from orchestrator.security.ended_sessions import TOKEN_CACHE_SECONDS
 from orchestrator.security.resource_credentials import STACK_USER
 from orchestrator.security.ttl_cache import TtlCache
 
@@ -133,8 +134,8 @@ def service_user(settings: Settings) -> ServiceUser:
         username=_required(settings, "username"),
         password=_required(settings, "password"),
         project_name=settings.keystone_project_name,
-        user_domain_name=settings.keystone_user_domain_name,
-        project_domain_name=settings.keystone_project_domain_name,
+        user_domain_name=settings.keystone_domain_name,
+        project_domain_name=settings.keystone_domain_name,
         cafile=settings.keystone_ca_file,
     )
 
@@ -145,22 +146,21 @@ def domain_admin(settings: Settings) -> DomainAdmin | None:
     Raises:
         Misconfigured: its settings are incomplete.
     """
-    domain = settings.stack_user_domain_id or settings.stack_user_domain_name
+    domain = settings.stack_user_domain_name
     admin, password = settings.stack_domain_admin, settings.stack_domain_admin_password
     if settings.auth != "keystone" or not (domain or admin or password):
         return None
     if not (domain and admin and password):
         raise Misconfigured(
-            "set all or none of ORCHESTRATOR_STACK_USER_DOMAIN_ID (or _NAME), ORCHESTRATOR_STACK_DOMAIN_ADMIN"
+            "set all or none of ORCHESTRATOR_STACK_USER_DOMAIN_NAME, ORCHESTRATOR_STACK_DOMAIN_ADMIN"
             " and ORCHESTRATOR_STACK_DOMAIN_ADMIN_PASSWORD"
         )
     return DomainAdmin(
         auth_url=_required(settings, "auth_url"),
         username=admin,
         password=password.get_secret_value(),
-        role=settings.heat_stack_user_role,
-        domain_id=settings.stack_user_domain_id,
-        domain_name=settings.stack_user_domain_name,
+        role=STACK_USER,
+        domain_name=domain,
         cafile=settings.keystone_ca_file,
     )
 
@@ -206,8 +206,8 @@ def _middleware(settings: Settings) -> Middleware:
         "username": _required(settings, "username"),
         "password": _required(settings, "password"),
         "project_name": settings.keystone_project_name,
-        "user_domain_name": settings.keystone_user_domain_name,
-        "project_domain_name": settings.keystone_project_domain_name,
+        "user_domain_name": settings.keystone_domain_name,
+        "project_domain_name": settings.keystone_domain_name,
     }
     for name, value in plugin.items():
         chosen.set_override(name, value, group=group)
@@ -219,7 +219,7 @@ def _middleware(settings: Settings) -> Middleware:
         "cafile": settings.keystone_ca_file and str(settings.keystone_ca_file),
         "service_type": SERVICE_TYPE,
         "include_service_catalog": True,  # access rules find our type in it
-        "token_cache_time": settings.keystone_token_cache_seconds,
+        "token_cache_time": TOKEN_CACHE_SECONDS,
         "memcached_servers": settings.keystone_memcached_servers,
         "cache": None if settings.keystone_memcached_servers else CACHE_KEY,
     }

@@ -40,8 +40,8 @@ def as_stack_user(database: Database, settings: Settings, caller: Caller) -> Cal
     A caller with that role who is no stack user loses all roles. Other callers are returned unchanged, as are
     all callers if no stack domain is configured.
     """
-    has_role = caller.login is not None and settings.heat_stack_user_role in caller.login.role_names
-    if not has_role or not (settings.stack_user_domain_id or settings.stack_user_domain_name):
+    has_role = caller.login is not None and STACK_USER in caller.login.role_names
+    if not has_role or not settings.stack_user_domain_name:
         return caller
     with database.borrow() as db:
         bearer = grants.by_user(db, caller.user_id)

@@ -45,19 +45,19 @@ class Limits:
     """How much text and structure is accepted. Nodes are counted after aliases are expanded."""
 
     max_bytes: int = 256 * 1024 * 1024
-    max_depth: int = 100
+    max_depth: int = 100  # levels of brackets and indentation
     max_nodes: int = 50_000_000
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
         """Return an installation's limits."""
-        return cls(settings.max_template_size, settings.max_yaml_depth, settings.max_yaml_nodes)
+        return cls(settings.max_template_size)
 
     @classmethod
     def of_stored(cls, settings: Settings) -> Limits:
         """Return the limits of texts that were accepted, possibly with a larger limit of their project."""
         largest = max(settings.max_template_size, settings.max_json_body_size)
-        return cls(largest, settings.max_yaml_depth, settings.max_yaml_nodes)
+        return cls(largest)
 
 
 def parse(

@@ -34,6 +34,7 @@ from qa.acceptance.administrator import DAMAGE, Damage
 from qa.acceptance.background import working
 from qa.acceptance.installation import Failed, Installation, chosen_directory, installation
 from qa.acceptance.inventory import inventory
+from tests import constants
 
 INTERVAL_SECONDS: Final = 30.0
 FOUND_SECONDS: Final = 2 * INTERVAL_SECONDS
@@ -52,7 +53,7 @@ SERVICES: Final = (
     "rabbit",
 )  # stopped, in turn
 WORKERS: Final = ("-n check", "-n provider")
-SETTINGS: Final = {"ORCHESTRATOR_OBSERVATION_INTERVAL_SECONDS": str(INTERVAL_SECONDS)}
+SETTINGS: Final = constants.environment({"observation_interval_seconds": INTERVAL_SECONDS})
 ENDED: Final = frozenset({"done", "failed", "declined", "superseded"})
 AFTERMATH: Final = timedelta(minutes=2)  # agents report late after a stop of their service or of the messages
 ATTEMPTS: Final = 2  # of a damage, whose request a stopped service can lose

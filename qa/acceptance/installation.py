@@ -205,7 +205,7 @@ def installation(
                 f"{PREFIX}KEYSTONE_USERNAME": "nova",
                 f"{PREFIX}KEYSTONE_PASSWORD": credentials["OS_PASSWORD"],
             }
-        environment |= {f"{PREFIX}REQUEST_RATE_PER_PROJECT": "-1", **(settings or {})}
+        environment |= {f"{PREFIX}QUOTAS": "requests_per_second=-1", **(settings or {})}
         # Not a fork: processes import `sitecustomize` (mortal/) at their start.
         up = Up(folder / "data", env=environment, workers=workers, options=options, command=COMMAND)
         try:

@@ -58,7 +58,7 @@ def server(postgres: Postgres) -> Iterator[Server]:
                 f"{PREFIX}AUTH": "none",
                 f"{PREFIX}BROKER_URL": "redis://127.0.0.1:1/0",
                 f"{PREFIX}MAX_EVENT_STREAMS": str(STREAMS),
-                f"{PREFIX}MAX_EVENT_STREAMS_PER_TENANT": "-1",
+                f"{PREFIX}QUOTAS": "event_streams=-1",
             },
             ready=lambda _pid: _accepts(port),
         )

@@ -19,7 +19,6 @@ from typing import Final
 
 import click
 
-from orchestrator.config import PREFIX
 from qa.acceptance.disturbances import set_faults
 from qa.acceptance.installation import Installation, chosen_directory, installation
 from qa.bench.judging import Verdict
@@ -27,6 +26,7 @@ from qa.bench.processes import Usage, Watch, busy_seconds
 from qa.openstack_bench import stacks
 from qa.openstack_bench.counts import requests_received, requests_sent, shown
 from qa.openstack_bench.plain_script import PlainScript
+from tests import constants
 
 PARTS: Final = ("speed", "readiness", "validation", "fairness", "cpu")
 SERVERS, ROUNDS, THREADS = 50, 3, (4, 8, 16)
@@ -85,7 +85,7 @@ def measure_readiness(
     work in both kinds.
     """
     template, services = stacks.three_tiers(), _service_processes(directory)
-    waiting = {f"{PREFIX}EARLY_RELEASE": "false"}
+    waiting = constants.environment({"early_release": False})
     with (
         installation(directory, workers=2) as early,
         installation(directory, workers=2, settings=waiting) as ready,

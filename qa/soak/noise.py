@@ -16,7 +16,8 @@ from tests.plugins.thing_fixture import ThingServer
 SERVICES = ("service-0", "service-1", "service-2")
 READY_SECONDS = 5.0  # limit after which a thing that is not ready is deleted and created again
 # A short maximum pause between attempts: many attempts and kills in each outage.
-SETTINGS = {"ORCHESTRATOR_RETRY_MAX_SECONDS": "5", "THING_READY_SECONDS": str(READY_SECONDS)}
+CONSTANTS = {"retry_max_seconds": 5.0}
+SETTINGS = {"THING_READY_SECONDS": str(READY_SECONDS)}
 
 
 @dataclass(slots=True)

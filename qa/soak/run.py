@@ -20,6 +20,7 @@ from orchestrator.store.maintenance.stale_inputs import stale_inputs
 from qa.soak import noise, templates, verdict
 from qa.soak.killer import RECOVERY_SECONDS, Kill, Killer
 from qa.soak.users import ACTS, Api, UserStack
+from tests import constants
 from tests.e2e.running import Up, environment
 from tests.patience import slowness
 from tests.plugins.thing_fixture import ThingServer
@@ -46,14 +47,14 @@ class Plan:
     outage_seconds: float = 0.0  # maximum duration of an outage of a service; 0: no outages
     stuck: float = 0.0  # fraction of things that never become ready
     held: float = 0.0  # fraction of changes of things that are carried out late
-    settings: dict[str, str] = field(default_factory=dict)  # of the installation, over those of a run
+    constants: dict[str, float] = field(default_factory=dict)  # of the installation, over those of a run
 
 
 CORRECTED_SECONDS = 60.0  # after the last late request was carried out (operations/adr/0025)
 CONVERGING = ("CREATE", "UPDATE", "ROLLBACK")  # a check may change outputs until the next update
 
 # Small bodies count as large: separate processes parse and plan them, and may be killed.
-SETTINGS = {"ORCHESTRATOR_INLINE_BODY_SIZE": "3000"}
+CONSTANTS = {"inline_body_size": 3_000}
 
 
 PURGED = purge.Policy(deleted_seconds=0, events_seconds=0, revisions=2, revisions_seconds=0, nodes_seconds=0)
@@ -119,7 +120,8 @@ def run(folder: Path, plan: Plan) -> Report:
     print(f"kills: seed {plan.seed}, {plan.seconds:.0f} s", flush=True)
     things = ThingServer(folder)
     things.start()
-    settings = {**SETTINGS, **(noise.SETTINGS if plan.stuck else {}), **plan.settings}
+    replaced = {**CONSTANTS, **(noise.CONSTANTS if plan.stuck else {}), **plan.constants}
+    settings = {**constants.environment(replaced), **(noise.SETTINGS if plan.stuck else {})}
     up = Up(folder / "data", env=things.env(environment(settings)), workers=2)
     drain = threading.Thread(target=_drain, args=(up, folder / "up.log"), daemon=True)
     try:

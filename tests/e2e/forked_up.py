@@ -20,6 +20,7 @@ from orchestrator.cli.main import main
 from orchestrator.embedded import fork_server, processes
 from orchestrator.embedded.process import Child
 from orchestrator.process_control import die_with, show_command
+from tests.constants import apply
 
 
 class Prepared:
@@ -78,6 +79,7 @@ def use(prepared: Prepared) -> None:
 
 
 if __name__ == "__main__":
+    apply()
     prepared = Prepared()
     if prepared.request is not None:
         arguments = prepared.request.argv[3:]

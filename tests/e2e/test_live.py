@@ -24,7 +24,7 @@ COUNT = 8
 @pytest.fixture(scope="module")
 def up(start_up: Callable[..., Up], tmp_path_factory: pytest.TempPathFactory) -> Up:
     """A server whose webhooks may be on this machine, and are soon free of a killed worker."""
-    settings = {"ORCHESTRATOR_WEBHOOK_ALLOW_PRIVATE": "true", "ORCHESTRATOR_WEBHOOK_TIMEOUT": "1"}
+    settings = {"ORCHESTRATOR_WEBHOOK_ALLOW_PRIVATE": "true"}
     folder: Path = tmp_path_factory.mktemp("live")
     up: Up = start_up(folder / "data", env=settings)
     return up.wait_ready()

@@ -19,9 +19,10 @@ import pytest
 from orchestrator.embedded.data_dir import DataDir
 from orchestrator.security.tokens import create_token
 from orchestrator.store.connections.database import Database
+from tests import constants
 from tests.e2e.running import Up, eventually
 
-SOON = {"ORCHESTRATOR_LEASE_SECONDS": "3", "ORCHESTRATOR_RE_ENQUEUE_SECONDS": "1"}
+SOON = constants.environment({"lease_seconds": 3.0, "re_enqueue_seconds": 1.0})
 HANDLE = "OS::Heat::WaitConditionHandle"
 AWS_HANDLE = "AWS::CloudFormation::WaitConditionHandle"
 

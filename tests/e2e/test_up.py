@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests import constants
 from tests.e2e.running import COMMAND, Up, environment, eventually, free_port
 from tests.patience import took_at_most
 
@@ -24,7 +25,7 @@ TREE = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def up(start_up: Callable[..., Up], tmp_path_factory: pytest.TempPathFactory) -> Up:
-    soon = {"ORCHESTRATOR_RE_ENQUEUE_SECONDS": "1"}  # messages of a dead process are re-enqueued
+    soon = constants.environment({"re_enqueue_seconds": 1.0})  # messages of a dead process are re-enqueued
     return start_up(tmp_path_factory.mktemp("up") / "data", command=COMMAND, env=soon).wait_ready()
 
 
@@ -104,7 +105,7 @@ def test_server_commands_work_while_a_server_is_running(up: Up) -> None:
 def test_after_a_kill_no_process_is_left_and_the_next_start_has_all_stacks(
     start_up: Callable[..., Up], tmp_path: Path
 ) -> None:
-    soon = {"ORCHESTRATOR_LEASE_SECONDS": "3"}  # leases of a killed process expire after this time
+    soon = constants.environment({"lease_seconds": 3.0})  # leases of a killed process expire after this time
     first = start_up(tmp_path / "data", command=COMMAND, env=soon).wait_ready()
     first.create("kept")
     family = first.children()

@@ -14,6 +14,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from orchestrator import metrics
+from tests import constants
 from tests.e2e.running import COMMAND, TEMPLATE, Up, eventually
 
 MONITORING = Path(__file__).resolve().parents[2] / "docs" / "monitoring"
@@ -27,7 +28,7 @@ NESTED = {
 
 @pytest.fixture(scope="module")
 def up(start_up: Callable[..., Up], tmp_path_factory: pytest.TempPathFactory) -> Up:
-    env = {"ORCHESTRATOR_LOG_LEVEL": "DEBUG", "ORCHESTRATOR_INLINE_BODY_SIZE": "20000"}
+    env = {"ORCHESTRATOR_LOG_LEVEL": "DEBUG", **constants.environment({"inline_body_size": 20_000})}
     folder = tmp_path_factory.mktemp("watched")
     # Executed: the library of metrics chooses at its import whether processes share their figures.
     return start_up(folder / "data", command=COMMAND, env=env).wait_ready()

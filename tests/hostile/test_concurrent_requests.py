@@ -14,6 +14,7 @@ from api.middleware.in_flight import InFlight
 from orchestrator.config import Settings
 from orchestrator.rate_errors import TooManyConcurrentRequests
 from orchestrator.security.caller import Caller
+from tests import constants
 
 ALICE, BOB, ADMIN = Caller("p", "alice"), Caller("p", "bob"), Caller("admins", "root", is_admin=True)
 
@@ -22,6 +23,7 @@ class Api:
     """The middleware around an application that identifies its caller."""
 
     def __init__(self, **settings: Any) -> None:
+        constants.replace_for_test(settings)
         self.wrapped = InFlight(self._answer, Settings(**settings))
 
     def send(self, caller: Caller, project: str = "p", **environ: Any) -> Any:

@@ -33,9 +33,9 @@ def url(
         "database_url": new_database(),
         "broker_url": valkey_server.url(next(broker_numbers)),  # type: ignore[attr-defined]
         "encryption_keys": new_key(),
-        "max_parsing_processes": str(LIMIT),
+        "max_parsing_processes": LIMIT,
         "max_concurrent_requests": "-1",
-        "max_slow_bodies": str(8 * REQUESTS),  # a quarter for each project
+        "max_slow_bodies": 8 * REQUESTS,  # a quarter for each project
     }
     with served(settings, tmp_path / "log", threads=3 * REQUESTS) as port:
         yield f"http://127.0.0.1:{port}/v1"

@@ -17,12 +17,14 @@ from orchestrator.resources.registry import load_registry
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.connections.database import Database
+from tests import constants
 
-SETTINGS = Settings(max_parsing_processes=1)
+SETTINGS = Settings()
 
 
 @pytest.fixture
 def context(new_database: Callable[[], str]) -> OperationContext:
+    constants.replace_for_test({"max_parsing_processes": 1})
     offload.preload_forkserver()
     return OperationContext(
         Database(new_database()), Cipher([new_key()]), Caller("p"), SETTINGS, load_registry()

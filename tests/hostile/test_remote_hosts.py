@@ -205,7 +205,7 @@ def test_headers_of_proxies_count_if_the_peer_is_trusted(
 def test_the_metrics_of_a_worker_are_not_read_by_a_rebound_name() -> None:
     from tasks.metrics_server import serve
 
-    server = serve(Settings(metrics_port=free_port()))
+    server = serve(Settings(metrics_address=f"127.0.0.1:{free_port()}"))
     assert server is not None
     try:
         url = f"http://127.0.0.1:{server.server_address[1]}/metrics"

@@ -46,7 +46,7 @@ def test_a_changed_rate_takes_effect_within_seconds(world: World, monkeypatch: p
     now, project = [1_000.0], world.project()
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     limits = CachedQuotas(world.database, Settings())
-    assert limits.limit(project, "requests_per_second") == Settings().request_rate_per_project
+    assert limits.limit(project, "requests_per_second") == Settings().quotas["requests_per_second"]
     allow(world, project, "requests_per_second", 7)
     now[0] += quotas.CACHED_SECONDS + 1
     assert limits.limit(project, "requests_per_second") == 7

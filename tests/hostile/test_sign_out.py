@@ -146,7 +146,7 @@ def test_records_are_purged_when_the_session_would_have_ended(world: World) -> N
     now = dt.datetime.now(dt.UTC).timestamp()
     with world.database.connect() as db:
         db.execute("DELETE FROM ended_session")
-        ended_sessions.end(world.database, settings, b"a" * 32, None, now + 60)
+        ended_sessions.end(world.database, b"a" * 32, None, now + 60)
         policy = Policy.of(settings)
         assert "ended sessions" not in count_purgeable(db, policy)
         db.execute("UPDATE ended_session SET ends_at = now() - interval '2 hours'")

@@ -52,7 +52,8 @@ def test_the_api_of_a_simulated_cloud_serves_no_foreign_names(
 ) -> None:
     settings = settings_of(simulated_cloud.keystone.port, simulated_cloud.password)
     domain = ("stack_user_domain_name", "stack_domain_admin", "stack_domain_admin_password")
-    api = world.client(**{name: value for name, value in settings.items() if name not in domain})
+    given = {name: value for name, value in settings.items() if name not in domain}
+    api = world.client(local=True, **given)
     token = sign_in(simulated_cloud)
     stacks = f"{root(token.json()['token']['project']['id'])}/stacks"
     headers = {"X-Auth-Token": token.headers["X-Subject-Token"]}

@@ -52,7 +52,7 @@ def server(
         "broker_url": valkey_server.url(next(broker_numbers)),  # type: ignore[attr-defined]
         "encryption_keys": new_key(),
         "auth": "token",
-        "max_slow_bodies": "4",
+        "max_slow_bodies": 4,
     }
     few = ("--worker-connections", str(CONNECTIONS))
     with served(settings, tmp_path_factory.mktemp("api") / "log", threads=THREADS, further=few) as port:

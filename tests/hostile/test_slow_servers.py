@@ -17,6 +17,7 @@ from orchestrator.security.tokens import create_token
 from orchestrator.store.connections.database import Database
 from orchestrator.store.events import webhooks as store
 from tasks.webhook_delivery import WebhookDeliveryThread
+from tests import constants
 from tests.hostile.slow import SlowClients, Victim, create, slow_server
 from tests.integration.api_world import World, project, world
 from tests.integration.served_api import served
@@ -42,7 +43,7 @@ def test_slow_template_servers_hold_no_request_longer_than_the_limit(
         "encryption_keys": new_key(),
         "auth": "token",
         "template_fetch_allow_private": "true",
-        "template_fetch_timeout": "2",
+        "template_fetch_timeout": 2,
     }
     with served(settings, tmp_path / "log", threads=12) as port, slow_server() as slow:
         request = create(attacker, "attacker", {"stack_name": "s", "template_url": slow.url})
@@ -91,7 +92,7 @@ def test_slow_receivers_of_a_project_delay_no_other_project(
 
 def test_a_slow_receiver_is_given_up_in_time(world: World, project: str) -> None:
     """The head of its response takes longer than the timeout, byte by byte."""
-    api = world.client(**PRIVATE)
+    api = world.client(**PRIVATE, webhook_timeout=1.0)
     with slow_server() as slow:
         made = hook(api, project, slow.url)
         begun = time.monotonic()
@@ -101,7 +102,8 @@ def test_a_slow_receiver_is_given_up_in_time(world: World, project: str) -> None
 
 
 def _delivery(world: World, timeout: float) -> WebhookDeliveryThread:
-    settings = Settings(webhook_allow_private=True, webhook_timeout=timeout)
+    constants.replace_for_test({"webhook_timeout": timeout})
+    settings = Settings(webhook_allow_private=True)
     made = WebhookDeliveryThread(
         WebhookSender(world.database, world.cipher, settings, Quarantine(world.database)), poll_seconds=0.02
     )

@@ -17,6 +17,7 @@ from orchestrator.config import Settings
 from orchestrator.rate_errors import TooManyConcurrentRequests
 from orchestrator.security.caller import Caller
 from orchestrator.security.encryption import new_key
+from tests import constants
 from tests.hostile.test_concurrent_requests import ALICE, BOB, Api
 from tests.integration.served_api import served
 
@@ -95,7 +96,8 @@ def test_a_request_that_has_waited_is_counted_once_for_its_rate() -> None:
         def limit(self, _project: str, _name: str) -> float:
             return 0.001
 
-    rates = RateLimits(Settings(request_burst_seconds=1), Quotas())  # type: ignore[arg-type]
+    constants.replace_for_test({"request_burst_seconds": 1})
+    rates = RateLimits(Settings(), Quotas())  # type: ignore[arg-type]
     rates.take({}, Caller("p"))
     with postponement.handling(may_wait=True, counted=True):
         rates.take({}, Caller("p"))

@@ -32,6 +32,7 @@ from orchestrator.store.connections.database import Database
 from orchestrator.store.tables.events import Event
 from orchestrator.store.tables.graph import Resource, ResourceDefinition
 from orchestrator.store.tables.stacks import Content, Revision, Stack
+from tests import constants
 from tests.integration.fake_operations import Neighbour
 
 START = dt.datetime(2026, 1, 1, 12, 0, 0, 654_321, tzinfo=dt.UTC)
@@ -101,8 +102,9 @@ class World:
         """Return a project that nothing else uses."""
         return f"project {next(self._numbers)}"
 
-    def client(self, *, base: str = "/v1", **settings: Any) -> Client:
+    def client(self, *, base: str = "/v1", local: bool = False, **settings: Any) -> Client:
         """Return a client of an application with these settings."""
+        constants.replace_for_test(settings)
         operations = Operations(
             self.neighbour.create,
             self.neighbour.delete,
@@ -126,6 +128,7 @@ class World:
             Registry.of(Plain, Watched),
             operations,
             self.neighbour.publish,
+            local=local,
         )
         self._applications.append(assemble(made_of))
         return Client(self._applications[-1].test_client(), base)

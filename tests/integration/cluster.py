@@ -34,6 +34,7 @@ from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import stacks as stored_stacks
 from tasks.publisher import Dispatcher
+from tests import constants
 from tests.fork_server import running_fork_server
 from tests.patience import Patience
 from tests.plugins.thing_fixture import THING_DIR, ThingServer
@@ -83,6 +84,8 @@ class Cluster:
         self.armed.mkdir(parents=True)
         self.key = key = key or new_key()
         chosen = {"lease_seconds": LEASE_SECONDS, "re_enqueue_seconds": 1.0, **settings}
+        replaced = constants.take(chosen)
+        constants.replace_for_test(dict(replaced))
         env = {name: value for name, value in os.environ.items() if not name.startswith("ORCHESTRATOR_")}
         env |= {f"ORCHESTRATOR_{name.upper()}": str(value) for name, value in chosen.items()}
         env |= {
@@ -91,6 +94,7 @@ class Cluster:
             "ORCHESTRATOR_ENCRYPTION_KEYS": key,
             "ORCHESTRATOR_TEST_CRASH": str(self.armed),
         }
+        env |= constants.environment(replaced)
         if slice_length is not None:
             env["ORCHESTRATOR_TEST_SLICE"] = str(slice_length)
         env = things.env(env)

@@ -12,11 +12,15 @@ from pathlib import Path
 from api.serving.buffered_socket import BufferedSocket
 from api.serving.gunicorn_worker import Worker
 from orchestrator.embedded.process import Child, running
+from tests import constants
 from tests.e2e.running import environment, free_port
 from tests.fork_server import running_fork_server
 
 HEALTH = b"GET /healthcheck HTTP/1.1\r\nHost: localhost\r\n\r\n"
 TREE = Path(__file__).resolve().parents[2]
+PATH = ":".join(map(str, (TREE, TREE / "tests" / "integration", constants.SITE)))
+
+constants.apply()  # in the process that serves
 
 
 class HastyClient(BufferedSocket):
@@ -53,11 +57,12 @@ def served(
         *further,
     )
     chosen = {"auth": "none", **settings}
+    replaced = constants.environment(constants.take(chosen))
     named = {f"ORCHESTRATOR_{name.upper()}": value for name, value in chosen.items()}
     child = Child(
         name="api",
         argv=(sys.executable, "-m", "gunicorn", *options, "-b", f"127.0.0.1:{port}", "api.app:create_app()"),
-        env=environment({**named, "PYTHONPATH": f"{TREE}:{TREE / 'tests' / 'integration'}"}),
+        env=environment({**replaced, **named, "PYTHONPATH": PATH}),
         cwd=TREE,
         ready=lambda _pid: bool(answer(port, HEALTH, seconds=90)),  # it listens before it serves
         stop_seconds=20.0,

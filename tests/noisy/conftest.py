@@ -12,13 +12,14 @@ import httpx
 import pytest
 
 from orchestrator.embedded.valkey import Valkey
+from tests import constants
 from tests.e2e.running import Up, environment
 from tests.noisy.cloud import CloudProcess
 from tests.noisy.project import Project
 from tests.noisy.templates import PLACES, Place
 
 # Pauses between attempts are short, so that each scenario takes seconds.
-SETTINGS = {"ORCHESTRATOR_RETRY_MAX_SECONDS": "0.2"}
+SETTINGS = constants.environment({"retry_max_seconds": 0.2})
 NUMBERS = itertools.count(1)
 
 

@@ -14,7 +14,7 @@ ID, NAME = "id of heat", "heat"
 ADMIN = ("heat_domain_admin", "domain secret")
 ROLE = {"id": "r1", "name": "heat_stack_user"}
 SETTINGS = {
-    "stack_user_domain_id": ID,
+    "stack_user_domain_name": NAME,
     "stack_domain_admin": ADMIN[0],
     "stack_domain_admin_password": ADMIN[1],
 }

@@ -27,6 +27,7 @@ from orchestrator.operations.observation.observe import observe_resource
 from orchestrator.operations.observation.rounds import observe_group
 from orchestrator.operations.reconcile.check import check_of
 from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.runtime import dispatch_window, lease_keeper
 from orchestrator.resources.base import Context
 from orchestrator.store.connections.database import Database
 from tests.scenarios import clock, invariants
@@ -148,8 +149,8 @@ class Simulator(World):
             self.database = own
         return replace(
             engine,
-            leases=HeldByTheTest(database, self.settings.lease_seconds),
-            windows=TimelessWindows(self.settings.dispatch_window),
+            leases=HeldByTheTest(database, lease_keeper.LEASE_SECONDS),
+            windows=TimelessWindows(dispatch_window.SIZE),
         )
 
     def close(self) -> None:

@@ -34,6 +34,7 @@ from orchestrator.security.caller import USER_ROLES, Caller
 from orchestrator.security.encryption import Cipher, new_key
 from orchestrator.store.connections.database import Database
 from orchestrator.store.stacks import stacks as stored_stacks
+from tests import constants
 from tests.scenarios import clock
 from tests.scenarios.seams import Seams
 from tests.scenarios.warm_database import NAME, kept_at
@@ -59,15 +60,10 @@ class World:
         **settings: Any,
     ) -> None:
         self.random = random.Random(seed)
-        self.settings = Settings(
-            database_url=url,
-            **{
-                "auth": "none",
-                "inline_body_size": 10_000_000,
-                "observation_interval_seconds": 0,
-                **settings,
-            },
-        )
+        replaced = {"inline_body_size": 10_000_000} | constants.take(settings)
+        self._restore_constants = constants.replace(replaced)
+        observed = "observation_interval_seconds" in replaced
+        self.settings = Settings(database_url=url, **{"auth": "none", "observation": observed, **settings})
         self.database = self.open(url)
         self.cipher = cipher or Cipher([new_key()])
         self.types = Registry(_installed(), types) if types else load_registry()
@@ -98,6 +94,7 @@ class World:
 
     def close(self) -> None:
         self.seams.remove()
+        self._restore_constants()
         kept = kept_at(self.database.url)
         if kept is None or self.database is not kept.database:
             self.database.engine.dispose()

@@ -201,7 +201,8 @@ def start(
         supervisor.start([cloud], on_ready=steps.ready)
     events = flower_port is not None
     children = processes.workers(env, directory.run, count=count, events=events, fork_server=forks)
-    children.append(processes.api(env, directory.run, settings, fork_server=forks))
+    app = processes.API_APP if cloud_port is None else processes.LOCAL_API_APP
+    children.append(processes.api(env, directory.run, settings, app, fork_server=forks))
     if flower_port is not None:
         children.append(processes.flower(env, directory.run, flower_port))
     steps.report(f"starting {count + PROVIDER_WORKERS} workers and the API")

@@ -25,7 +25,7 @@ from orchestrator.errors import (
     ServiceUnavailable,
 )
 
-QUOTA_SECONDS: Final = 600.0  # default of the setting `quota_wait_seconds`
+QUOTA_SECONDS: Final = 600.0
 PAUSE_SECONDS: Final = 15.0  # longest pause between two attempts
 RETRY_AFTER_MAX_SECONDS: Final = 600.0  # longest pause that a provider may ask for
 PAUSE_FRACTION: Final = 0.25  # of the time since the first refusal: the next pause

@@ -41,9 +41,7 @@ class Explanation:
     since: dt.datetime | None
 
 
-def explain(
-    node: Unfinished, stack: StackRow, retry_limit: int, quota_seconds: float = QUOTA_SECONDS
-) -> Explanation:
+def explain(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation:
     """Return the reason why a node is not finished."""
     if node.kind == "plan":
         return _planned(node, stack)
@@ -72,7 +70,7 @@ def explain(
         case "ready":
             return Explanation("nothing", "not waiting: it is in the desired state", None)
         case _:
-            return _waiting(node, stack, retry_limit, quota_seconds)
+            return _waiting(node, stack, retry_limit)
 
 
 def given_up(stack: StackRow) -> bool:
@@ -107,7 +105,7 @@ def _checked(node: Unfinished, stack: StackRow) -> Explanation:
     return Explanation("being-checked", text, _since(node))
 
 
-def _waiting(node: Unfinished, stack: StackRow, retry_limit: int, quota_seconds: float) -> Explanation:
+def _waiting(node: Unfinished, stack: StackRow, retry_limit: int) -> Explanation:
     if node.traversal != stack.traversal:
         next_ = f"waits for {_child(node)}" if node.child_name else f"checked again {_at(node)}"
         text = f"{_operation(node)}, started for an earlier template, and {next_}"
@@ -119,7 +117,7 @@ def _waiting(node: Unfinished, stack: StackRow, retry_limit: int, quota_seconds:
         text = f"{holder} holds the resource until {time(node.held_until)} at the latest; retried {_at(node)}"
         return Explanation("held", text, node.waiting_since)
     if node.refusal or node.unreachable_tries:
-        return _refused(node, BY_KIND.get(node.refusal or "", UNREACHABLE), quota_seconds)
+        return _refused(node, BY_KIND.get(node.refusal or "", UNREACHABLE))
     if node.retry_count and node.last_error:
         tries = f"try {node.retry_count + 1} of {retry_limit + 1} {_at(node)}"
         return Explanation(
@@ -136,9 +134,9 @@ def _waiting(node: Unfinished, stack: StackRow, retry_limit: int, quota_seconds:
     return Explanation("waiting-until", text, _since(node))
 
 
-def _refused(node: Unfinished, refusal: Refusal, quota_seconds: float) -> Explanation:
+def _refused(node: Unfinished, refusal: Refusal) -> Explanation:
     """Tell a temporary refusal: its text, since when the operation waits, and until when at the latest."""
-    limit, since = limit_seconds(refusal, quota_seconds), node.refused_since or node.waiting_since
+    limit, since = limit_seconds(refusal, QUOTA_SECONDS), node.refused_since or node.waiting_since
     until = "the timeout of the stack"
     if limit is not None and since is not None:
         until = f"{time(since + dt.timedelta(seconds=limit))} at the latest"

@@ -4,7 +4,7 @@ Webhooks with due events are claimed with a lease, so that a single process deli
 after a crash another process continues when the lease ends. The position of a webhook advances after the
 receiver has accepted the events before it: if the response is lost, those events are sent again.
 
-A failing receiver is retried with a growing delay. After `webhook_max_attempts` failures in a row its webhook
+A failing receiver is retried with a growing delay. After `MAX_ATTEMPTS` failures in a row its webhook
 is dead: it keeps its position until it is reactivated.
 """
 
@@ -19,6 +19,7 @@ from typing import Final
 import orjson
 
 from orchestrator.backoff import backoff_seconds
+from orchestrator.clients import webhook_sender
 from orchestrator.clients.webhook_sender import NotDelivered, deliver
 from orchestrator.config import Settings
 from orchestrator.engine.messages import Message
@@ -43,6 +44,7 @@ BATCH_SIZE: Final = 100  # events of a delivery
 MAX_SLOT_SECONDS: Final = 5.0  # after which a webhook with more events is queued again
 SLOW_SECONDS: Final = 2.0  # slower receivers are delivered to by separate threads
 MAX_PAUSE_SECONDS: Final = 3_600.0
+MAX_ATTEMPTS: Final = 24  # failures in a row until a webhook is dead
 
 EventWithStack = tuple[EventRow, StackRow]
 
@@ -59,7 +61,7 @@ class WebhookSender:
     @property
     def lease_seconds(self) -> float:
         """Return the duration of a lease: longer than a delivery, including name resolution."""
-        return self.settings.webhook_timeout * 2 + 5
+        return webhook_sender.TIMEOUT_SECONDS * 2 + 5
 
     def any_due(self) -> bool:
         """Return whether to claim."""
@@ -93,8 +95,7 @@ class WebhookSender:
                 self._deliver_pending(claimed, lease)
         except DAMAGED as error:
             log.error("row_damaged", kind="webhook", id=str(claimed.uuid), error=damage(error))
-            most = self.settings.webhook_max_attempts
-            self._failed(claimed, lease, damage(error), slow=False, most=most)
+            self._failed(claimed, lease, damage(error), slow=False, most=MAX_ATTEMPTS)
 
     def _deliver_pending(self, claimed: Claimed, lease: int) -> None:
         address = self.cipher.open(claimed.sealed)
@@ -108,7 +109,7 @@ class WebhookSender:
                     self._deliver(address, claimed, events)
             except NotDelivered as error:
                 slow = time.monotonic() - began > SLOW_SECONDS
-                self._failed(claimed, lease, str(error), slow=slow, most=self.settings.webhook_max_attempts)
+                self._failed(claimed, lease, str(error), slow=slow, most=MAX_ATTEMPTS)
                 return
             slow = time.monotonic() - began > SLOW_SECONDS
             with self.database.borrow() as db:
@@ -133,7 +134,7 @@ class WebhookSender:
             address["secret"],
             id_,
             body,
-            seconds=self.settings.webhook_timeout,
+            seconds=webhook_sender.TIMEOUT_SECONDS,
             private=self.settings.webhook_allow_private,
         )
 

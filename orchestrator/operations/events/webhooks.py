@@ -9,6 +9,7 @@ import uuid as uuid_
 from typing import Final
 
 from orchestrator.bodies.webhooks import Delivery, Rearm, Webhook, WebhookCreate
+from orchestrator.clients import webhook_sender
 from orchestrator.clients.webhook_sender import (
     NotDelivered,
     deliver,
@@ -142,7 +143,7 @@ def test(context: OperationContext, id_: str) -> JsonObject:
             address["secret"],
             f"{row.uuid}.test.{uuid_.uuid4()}",
             body,
-            seconds=context.settings.webhook_timeout,
+            seconds=webhook_sender.TIMEOUT_SECONDS,
             private=context.settings.webhook_allow_private,
         )
     except NotDelivered as error:

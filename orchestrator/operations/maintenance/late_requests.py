@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from orchestrator import metrics
+from orchestrator import backoff, metrics
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import CheckMessage, ObservationMessage
 from orchestrator.engine.observation.judgement import judge, without_accepted
@@ -228,7 +228,7 @@ def _log(root_id: int, names: Sequence[str]) -> None:
 
 def enqueue_due(tools: Maintenance) -> Sequence[ObservationMessage]:
     """Return messages for the resources that are to be observed."""
-    return store.due(tools.db, tools.settings.re_enqueue_seconds, MAX_ROWS)
+    return store.due(tools.db, backoff.RE_ENQUEUE_SECONDS, MAX_ROWS)
 
 
 DUE: Final = MaintenanceJob("late_requests", enqueue_due, store.HAS_DUE, exclusive=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from orchestrator import metrics
+from orchestrator import backoff, metrics
 from orchestrator.engine.messages import CheckMessage
 from orchestrator.logs import logger
+from orchestrator.operations.runtime import dispatch_window
 from orchestrator.operations.runtime.maintenance_job import (
     AUDIT_SECONDS,
     MAX_ROWS,
@@ -45,7 +46,7 @@ def enqueue_queued(tools: Maintenance) -> list[CheckMessage]:
     """Return messages for queued nodes whose messages were lost or not sent. Each statement is a transaction
     of its own: none is open while the broker is asked.
     """
-    db, window, seconds = tools.db, tools.settings.dispatch_window, tools.settings.re_enqueue_seconds
+    db, window, seconds = tools.db, dispatch_window.SIZE, backoff.RE_ENQUEUE_SECONDS
     roots = sweep_queries.roots(db)
     messages = _re_enqueue(tools, [root for root in roots if root.message_seconds > seconds])
     for root in roots:
@@ -62,14 +63,14 @@ def _re_enqueue(tools: Maintenance, roots: Sequence[sweep_queries.QueuedRoot]) -
     if not roots:
         return []
     messages: list[CheckMessage] = []
-    settings, ages = tools.settings, tools.waiting_seconds([root.uuid for root in roots])
+    ages = tools.waiting_seconds([root.uuid for root in roots])
     for root in roots:
         waiting = ages[root.uuid] + ENQUEUED_WITHIN_SECONDS if root.uuid in ages else 0.0
         if root.message_seconds < waiting:
             continue
         with apart("stack", stack=root.uuid):
             again = sweep_queries.re_enqueue(
-                tools.db, root, settings.re_enqueue_seconds, settings.dispatch_window, waiting
+                tools.db, root, backoff.RE_ENQUEUE_SECONDS, dispatch_window.SIZE, waiting
             )
             if again:
                 log.info("re_enqueued", stack=root.uuid, count=len(again))

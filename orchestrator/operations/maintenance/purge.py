@@ -40,6 +40,9 @@ LOCK = 0x5055524745  # held by the purging process, on any host, until its conne
 # An API process may believe for a while that an expired session is valid: its clock may be slow.
 ENDED_SESSION_SECONDS = 3_600.0
 
+YOUNG_REVISION_SECONDS = float(DAY)  # younger revisions are kept regardless of their number
+NODE_SECONDS = 3_600.0  # finished visits of a stack without an action in progress
+
 DeletedRows = tuple[str, int]  # the kind of rows, and their number
 
 
@@ -57,13 +60,14 @@ class Policy:
     @classmethod
     def of(cls, settings: Settings) -> Policy:
         """Return the policy of the settings."""
+        kept = settings.retention
         return cls(
-            settings.purge_deleted_after_seconds,
-            settings.event_retention_seconds,
-            settings.revision_retention_count,
-            settings.revision_retention_seconds,
-            settings.node_retention_seconds,
-            settings.audit_retention_seconds,
+            kept["deleted_stacks"],
+            kept["events"],
+            int(kept["revisions"]),
+            YOUNG_REVISION_SECONDS,
+            NODE_SECONDS,
+            kept["audit_records"],
         )
 
     def values(self) -> JsonObject:

@@ -15,7 +15,6 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from orchestrator import metrics
-from orchestrator.config import Settings
 from orchestrator.engine.check.outcome import error_text
 from orchestrator.engine.messages import CheckMessage, Message
 from orchestrator.engine.observation import policies
@@ -74,11 +73,6 @@ class Case(NamedTuple):
     fault: Fault
     around: Circumstances
     attempts: Sequence[rules_of_repair.Attempt]
-
-
-def limits_of(settings: Settings) -> Limits:
-    """Return the configured limits on simultaneous repairs."""
-    return Limits(settings.repair_share, settings.repair_at_least)
 
 
 class Start(NamedTuple):
@@ -299,10 +293,10 @@ def _start(db: Db, root_id: int, starts: Mapping[int, Start]) -> Iterable[CheckM
 
 def repair(tools: Maintenance) -> Sequence[Message]:
     """Start due repairs. A fault of this code must not stop the sweep."""
-    if not tools.settings.observation_interval_seconds:
+    if not tools.settings.observation:
         return ()
     try:
-        return repair_due_faults(tools.db, tools.types, limits=limits_of(tools.settings))
+        return repair_due_faults(tools.db, tools.types)
     except UNREACHABLE:
         raise
     except Exception:

@@ -48,7 +48,7 @@ def notify(context: OperationContext, body: Body) -> Sequence[RoundMessage]:
         InvalidTemplate: the request is not valid.
     """
     ids = Notification.read(read_object(body.read())).objects
-    if not context.settings.observation_interval_seconds:
+    if not context.settings.observation:
         return ()
     metrics.count_notified("request", "noted", len(ids))
     with context.database.borrow(hot=False) as db:

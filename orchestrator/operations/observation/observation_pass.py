@@ -8,7 +8,7 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator import metrics
+from orchestrator import backoff, metrics
 from orchestrator.engine.messages import Message, ObservationMessage
 from orchestrator.operations.runtime.maintenance_job import (
     MAX_ROWS,
@@ -93,7 +93,7 @@ def is_observable(types: Types, type_name: str) -> bool:
 
 def enqueue_observations(tools: Maintenance) -> Sequence[Message]:
     """Return messages for the resources of passes."""
-    observed = observations.due(tools.db, tools.settings.re_enqueue_seconds, MAX_ROWS)
+    observed = observations.due(tools.db, backoff.RE_ENQUEUE_SECONDS, MAX_ROWS)
     metrics.count_recovered("observation", len(observed))
     return observed
 
@@ -103,7 +103,7 @@ def continue_passes(tools: Maintenance) -> Sequence[Message]:
     messages: list[Message] = []
     for stack_id in observations.due_passes(tools.db):
         with apart("stack", stack_id=stack_id), tools.db.transaction():
-            messages += continue_pass(tools.db, tools.types, stack_id, tools.settings.re_enqueue_seconds)
+            messages += continue_pass(tools.db, tools.types, stack_id, backoff.RE_ENQUEUE_SECONDS)
     return messages
 
 

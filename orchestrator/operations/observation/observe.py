@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from orchestrator import backoff
 from orchestrator.engine.check.absence import AbsenceInDoubt
 from orchestrator.engine.check.outcome import absence_reason, error_text, retry_seconds
 from orchestrator.engine.messages import Message
@@ -51,7 +52,7 @@ def observe_resource(engine: WorkerContext, resource_id: int) -> Sequence[Messag
         with engine.quarantine.guarding("observation", resource_id):
             messages += _observe(engine, db, selected)
     with db.transaction():
-        messages += continue_pass(db, engine.types, stack_id, engine.settings.re_enqueue_seconds)
+        messages += continue_pass(db, engine.types, stack_id, backoff.RE_ENQUEUE_SECONDS)
     return messages
 
 
@@ -70,7 +71,7 @@ def _observe(engine: WorkerContext, db: Db, selected: Selected) -> Sequence[Mess
             observations.postpone(db, visit.resource.id, error.retry_after or 0.0, tries=0)
             return []
         if isinstance(error, UNREACHABLE_ERRORS) and selected.tries + 1 < MAX_TRIES:
-            pause = retry_seconds(selected.tries, engine.settings.retry_max_seconds)
+            pause = retry_seconds(selected.tries, backoff.RETRY_MAX_SECONDS)
             observations.postpone(db, visit.resource.id, pause, tries=1)
             return []
         reason = error_text(error)[:MAX_REASON]
@@ -113,5 +114,5 @@ def _observe_child(engine: WorkerContext, db: Db, selected: Selected) -> Sequenc
     with db.transaction():
         observations.record_verdict(db, selected, verdict, reason)
         begun = "Observation of the resources started with that of the parent stack"
-        seconds = engine.settings.re_enqueue_seconds
+        seconds = backoff.RE_ENQUEUE_SECONDS
         return start(db, engine.types, child.id, begun, seconds, selected.credential_id)

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Final
 
 from orchestrator import metrics
-from orchestrator.config import Settings
 from orchestrator.engine.check.outcome import error_text
 from orchestrator.engine.messages import Message
 from orchestrator.engine.observation.drift import OF_PROJECT
@@ -37,6 +36,9 @@ from orchestrator.watchdog.watch import working_on
 
 log = logger()
 
+MAX_SECONDS: Final = 60.0  # longest interval of rounds over lists
+MIN_SECONDS: Final = 5.0  # shortest interval, after a change, a fault or a notification
+SINGLE_SECONDS: Final = 600.0  # interval of resources that need a request each
 QUIET_MINUTES: Final = 20  # without changes, until the types of a project are read again
 POSTPONED_SECONDS: Final = 3.0  # until a round without a free place at the service begins again
 MAX_REASON: Final = 1_000  # characters
@@ -63,7 +65,7 @@ def observe_group(engine: WorkerContext, group_id: int) -> Sequence[int]:
         elif (outcome := _carry_out(engine, db, group)) is None:
             result = "continued"
         else:
-            _finish(engine.settings, db, group, outcome, time.monotonic() - started)
+            _finish(db, group, outcome, time.monotonic() - started)
     except UNREACHABLE:  # the lease ends, and the sweep sends the message again
         raise
     except Superseded:
@@ -75,7 +77,7 @@ def observe_group(engine: WorkerContext, group_id: int) -> Sequence[int]:
         result = "failed"
         if not isinstance(error, OrchestratorError | OSError):
             log.exception("observation_error", service=group.service, project=group.project_id)
-        _fail(engine.settings, db, group, error, time.monotonic() - started)
+        _fail(db, group, error, time.monotonic() - started)
     metrics.observe_round(group.kind, result, time.monotonic() - started)
     return touched
 
@@ -89,11 +91,9 @@ def _observe_all(engine: WorkerContext, group_ids: Sequence[int]) -> list[int]:
     return [touched for group_id in group_ids for touched in observe_group(engine, group_id)]
 
 
-def _finish(settings: Settings, db: Db, group: Group, result: RoundResult, seconds: float) -> None:
-    longest = _longest(settings, db, group)
-    interval = next_interval(
-        group.interval_seconds, settings.observation_min_interval_seconds, longest, news=result.news
-    )
+def _finish(db: Db, group: Group, result: RoundResult, seconds: float) -> None:
+    longest = _longest(db, group)
+    interval = next_interval(group.interval_seconds, MIN_SECONDS, longest, news=result.news)
     if group.kind != "lists" and not result.unconfirmed:
         interval = longest
     end = RoundEnd(
@@ -109,21 +109,18 @@ def _finish(settings: Settings, db: Db, group: Group, result: RoundResult, secon
     groups.finish(db, group, end)
 
 
-def _fail(settings: Settings, db: Db, group: Group, error: Exception, seconds: float) -> None:
+def _fail(db: Db, group: Group, error: Exception, seconds: float) -> None:
     """Record that nothing is known about the group; the interval grows during an outage."""
-    reason, longest = error_text(error)[:MAX_REASON], _longest(settings, db, group)
-    shortest = settings.observation_min_interval_seconds
-    interval = next_interval(group.interval_seconds, shortest, longest, news=not group.failing)
+    reason, longest = error_text(error)[:MAX_REASON], _longest(db, group)
+    interval = next_interval(group.interval_seconds, MIN_SECONDS, longest, news=not group.failing)
     if not group.failing:
         log.warning("group_unknown", service=group.service, project=group.project_id, error=reason)
     groups.fail(db, group, reason, interval, pause(interval, seconds, random.random()))  # noqa: S311
 
 
-def _longest(settings: Settings, db: Db, group: Group) -> float:
-    """Return the longest interval: that of the policies, or of the settings."""
-    default = settings.observation_interval_seconds or settings.observation_single_interval_seconds
-    if group.kind == "single":
-        default = settings.observation_single_interval_seconds
+def _longest(db: Db, group: Group) -> float:
+    """Return the longest interval: that of the policies, or the default."""
+    default = SINGLE_SECONDS if group.kind == "single" else MAX_SECONDS
     if group.kind in OF_PROJECT:
         return default
     return rules.interval(db, group.project_id, group.types, default)
@@ -153,7 +150,7 @@ def _discover(engine: WorkerContext, db: Db, group: Group) -> RoundOutcome:
     if group.observed_at and changed:
         groups.hasten(db, group.project_id, {type_.service for type_ in found if type_.kind == "lists"})
     if at_work:
-        groups.proceed(db, group, 0, len(found), _longest(engine.settings, db, group))
+        groups.proceed(db, group, 0, len(found), _longest(db, group))
         return None
     return RoundResult(len(found), 0, news=False)
 
@@ -186,14 +183,13 @@ _ROUNDS: Final = {"discovery": _discover, "lists": _observe_lists, "single": _ob
 
 def enqueue_groups(tools: Maintenance) -> Sequence[Message]:
     """Return messages for the groups to be observed."""
-    return groups.due(tools.db, MAX_ROWS) if tools.settings.observation_interval_seconds else ()
+    return groups.due(tools.db, MAX_ROWS) if tools.settings.observation else ()
 
 
 def start_discoveries(tools: Maintenance) -> Sequence[Message]:
     """Have the groups of new resources created."""
-    interval = tools.settings.observation_interval_seconds
-    if interval:
-        groups.start_discoveries(tools.db, tools.settings.region_name, interval)
+    if tools.settings.observation:
+        groups.start_discoveries(tools.db, tools.settings.region_name, MAX_SECONDS)
     return ()
 
 

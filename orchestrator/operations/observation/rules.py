@@ -25,6 +25,7 @@ from orchestrator.errors import (
 )
 from orchestrator.json_types import JsonObject
 from orchestrator.operations.context import Body, OperationContext
+from orchestrator.operations.observation import rounds
 from orchestrator.operations.request_body import read_object
 from orchestrator.store.observation import repairs, rules
 from orchestrator.store.stacks import stacks
@@ -49,9 +50,7 @@ def create(context: OperationContext, body: Body) -> JsonObject:
         NotFound: the project has no such stack.
         LimitExceeded: it has the maximum number of rules.
     """
-    checks = PolicyChecks(
-        context.types, context.settings.observation_min_interval_seconds, dt.datetime.now(dt.UTC)
-    )
+    checks = PolicyChecks(context.types, rounds.MIN_SECONDS, dt.datetime.now(dt.UTC))
     requested = ObservationPolicyCreate.read(read_object(body.read()), checks)
     stack = _stack(context, requested.stack)
     if faults := list(_unknown_objects(context, requested, stack)):

@@ -49,6 +49,7 @@ from orchestrator.store.observation import rules, watched
 from orchestrator.store.observation.watched import Placed, VersionedVisit
 from orchestrator.store.stacks.stacks import StackRow
 
+MAX_PREVIEW_OBSERVATIONS: Final = 500  # resources that need a request each
 AT_ONCE: Final = 16  # parallel requests
 SECONDS: Final = 60.0  # for all observations; each request has its own deadline
 SLICE: Final = 200  # resources whose values are in memory at a time
@@ -130,12 +131,12 @@ class _Surveyor:
         many = {key: ids for key, ids in wanted.items() if len(ids) >= FROM_LIST}
         single, most = (
             sum(1 for _, type_ in found if _list_of(type_) not in many),
-            self.context.settings.max_preview_observations,
+            MAX_PREVIEW_OBSERVATIONS,
         )
         if single > most:
             raise LimitExceeded(
-                f"{single} resources of the stack need a request each to be observed, more than {most}: see "
-                "max_preview_observations. Update the stack with 'converge' instead."
+                f"{single} resources of the stack need a request each to be observed, more than {most}. "
+                "Update the stack with 'converge' instead."
             )
         ctx = list_context(self.stack.project_id, self.cloud)
         futures = {key: self.pool.submit(_objects, types[key], ctx, ids) for key, ids in many.items()}

@@ -21,6 +21,8 @@ from orchestrator.template.functions import ALL
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 
+EARLY_RELEASE = True  # start resources before what they require is ready; a benchmark compares both
+
 
 class PlannedDefinitions:
     """A template's resources as desired rows; a stored body is built when it is written."""
@@ -33,16 +35,15 @@ class PlannedDefinitions:
         hashes: Mapping[str, str],
         *,
         nested: bool = False,
-        early_release: bool = False,
     ) -> None:
         """`hashes` has the hashes of the files by name; a template of None has no resources. The outputs of a
-        `nested` stack are attributes of its resource. `early_release`: see `early_edges`.
+        `nested` stack are attributes of its resource.
         """
         self.template, self.values, self.hashes, self.resolver = template, values, hashes, resolver
         self.definitions = template.resources if template is not None else {}
         self._used_attributes = {} if template is None else used_attributes(template, resolver, values)
         self._used_live = {} if template is None else used_live_attributes(template, resolver, nested=nested)
-        self._early = early_requirements(template, resolver) if template and early_release else {}
+        self._early = early_requirements(template, resolver) if template and EARLY_RELEASE else {}
         self._nested_digests: dict[int, str] = {}  # by id of the type
         self._denied = _denied_types(self.definitions, resolver)
         self.desired = {

@@ -30,6 +30,7 @@ from orchestrator.operations.planning.row_writer import NodeWriter
 from orchestrator.operations.planning.small_plans import SmallPlanner
 from orchestrator.operations.planning.template_plan import DELETE_ACTIONS, TemplatePlanner
 from orchestrator.operations.planning.traversal_plan import QueueOf, plan_of_action, plan_of_changes
+from orchestrator.operations.runtime import dispatch_window, lease_keeper
 from orchestrator.operations.runtime.parameter_cache import ParameterCache
 from orchestrator.resources.base import ResourceType
 from orchestrator.security.encryption import Cipher
@@ -93,7 +94,7 @@ class Planner:
             return repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).messages
         except OrchestratorError as error:
             return self._failed(visit, error)
-        return self._settle(db, visit, lease, self.settings.dispatch_window if enqueue else 0)
+        return self._settle(db, visit, lease, dispatch_window.SIZE if enqueue else 0)
 
     def plan_in_one_statement(
         self,
@@ -139,7 +140,7 @@ class Planner:
                 return None
         except Superseded:
             return repository.drop(db, [visit.node_id], lease, self.stacks.root_of(stack)).messages
-        return self._settle(db, visit, lease, self.settings.dispatch_window, OLD_NODES_OF_REPAIR)
+        return self._settle(db, visit, lease, dispatch_window.SIZE, OLD_NODES_OF_REPAIR)
 
     def begin_removals(
         self, db: Connection[TupleRow], visit: ControlVisit, lease: int
@@ -154,7 +155,7 @@ class Planner:
         if stack.action in ACTS or not bulk_writer.count_unplanned_deposed(db, stack.id, visit.traversal, 1):
             return None
         target = self._target(db, stack)
-        node_id = bulk_writer.plan_removals(db, target, lease, self.settings.lease_seconds)
+        node_id = bulk_writer.plan_removals(db, target, lease, lease_keeper.LEASE_SECONDS)
         if node_id is None:
             raise Superseded("another worker finishes the traversal")
         return visit._replace(node_id=node_id, kind="plan", label=bulk_writer.CLEANUP_PLAN_LABEL)

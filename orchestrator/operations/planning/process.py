@@ -28,6 +28,7 @@ from orchestrator.logs import logger
 from orchestrator.operations import stack_completion
 from orchestrator.operations.planning.planner import Planner
 from orchestrator.operations.planning.template_plan import DELETE_ACTIONS, TooLarge
+from orchestrator.operations.runtime import lease_keeper
 from orchestrator.operations.runtime.lease_keeper import Leases
 from orchestrator.process_control import die_with
 from orchestrator.store.connections.database import UNREACHABLE
@@ -36,6 +37,7 @@ from orchestrator.store.planning import bulk_writer, plan_inputs, small_plans
 from orchestrator.store.stacks import resources
 from orchestrator.template.group_template import Members, is_members
 
+MAX_INLINE_BYTES = 100_000  # a larger template is planned by a process of its own
 MAX_RESOURCES_IN_PLACE = 2_000  # planned by a worker itself
 MAX_DEPOSED_IN_PLACE = 10_000  # the plan of deposed resources reads less of each
 STOP_SECONDS = 10.0  # time for a planner process to release its node
@@ -143,7 +145,7 @@ class PlanNodeHandler:
         if not self._is_large(db, visit):
             with suppress(TooLarge):
                 return planner.run(db, visit, lease, max_members=MAX_RESOURCES_IN_PLACE)
-        repository.renew(db, [(visit.node_id, None, lease)], planner.settings.lease_seconds)
+        repository.renew(db, [(visit.node_id, None, lease)], lease_keeper.LEASE_SECONDS)
         self.start_process(visit.node_id, lease)
         return []
 
@@ -178,7 +180,7 @@ class PlanNodeHandler:
         if stack.action in DELETE_ACTIONS or stack.action in ACTS:
             limit = MAX_RESOURCES_IN_PLACE
             return resources.count_up_to(db, stack.id, limit + 1) > limit
-        text = plan_inputs.template_text(db, stack.revision_id, self.planner.settings.inline_body_size)
+        text = plan_inputs.template_text(db, stack.revision_id, MAX_INLINE_BYTES)
         if text is None:
             return True
         if not is_members(text) or len(Members.parse(text).all) <= MAX_RESOURCES_IN_PLACE:

@@ -14,6 +14,7 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator import config
 from orchestrator.engine.check.hooks import Hooks
 from orchestrator.engine.check.visit import ControlVisit
 from orchestrator.engine.plan_changes import plan_changes
@@ -123,8 +124,8 @@ class SmallPlanner:
 
     def _planned_definitions(self, visit: ControlVisit, inputs: CreateInputs) -> PlannedDefinitions | None:
         """Return the template's resources; None for a large template or a template with hooks."""
-        stack, settings = visit.stack, self.stacks.settings
-        if inputs.length > min(MAX_TEMPLATE_BYTES, settings.inline_body_size):
+        stack = visit.stack
+        if inputs.length > min(MAX_TEMPLATE_BYTES, config.INLINE_BODY_SIZE):
             return None
         values = self.parameters.put(stack, inputs.parameters, inputs.sealed)
         template = self.stacks.template(inputs.template_hash, values, MAX_RESOURCES)
@@ -141,7 +142,6 @@ class SmallPlanner:
             context.resolver,
             inputs.files,
             nested=nested,
-            early_release=settings.early_release,
         )
 
     def _nodes(

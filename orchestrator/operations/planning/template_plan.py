@@ -112,10 +112,8 @@ class TemplatePlanner:
         resolver: TypeResolver,
         revision: plan_inputs.RevisionTexts,
     ) -> PlannedDefinitions:
-        nested, early = stack.root_id != stack.id, self.settings.early_release
-        return PlannedDefinitions(
-            template, values, resolver, revision.files, nested=nested, early_release=early
-        )
+        nested = stack.root_id != stack.id
+        return PlannedDefinitions(template, values, resolver, revision.files, nested=nested)
 
     def _template(
         self,

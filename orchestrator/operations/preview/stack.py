@@ -38,6 +38,7 @@ from orchestrator.template.functions.time_budget import time_budget
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 
+MAX_PREVIEW_OBSERVATIONS: Final = 500
 SLICE: Final = 1_000  # resources whose values are in memory at a time
 EXPRESSIONS_SECONDS: Final = 20.0  # time budget for all expressions of a forecast
 NOT_LISTED: Final = "its deletion policy keeps the physical resource"
@@ -139,11 +140,11 @@ class Preview:
                 for name, row in chosen.items()
                 if (resource_type := self._looked_at(name, row))
             }
-            most = self.context.settings.max_preview_observations
-            if len(kinds) > most:
+            if len(kinds) > MAX_PREVIEW_OBSERVATIONS:
                 raise LimitExceeded(
-                    f"A preview with 'converge' would observe {len(kinds)} resources, more than {most}: "
-                    "see max_preview_observations. Leave out 'converge', or check the stack first."
+                    f"A preview with 'converge' would observe {len(kinds)} resources, more than "
+                    f"{MAX_PREVIEW_OBSERVATIONS}. "
+                    "Leave out 'converge', or check the stack first."
                 )
             things = self._current_resources(db, kinds)
         looked_at = [(kinds[id_], current) for id_, current in things.items()]

@@ -7,13 +7,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from orchestrator.config import Settings
+from orchestrator.config import DEFAULT_QUOTAS, Settings
 from orchestrator.store.access import quotas
 from orchestrator.store.connections.database import Database
 
@@ -24,30 +23,14 @@ CACHED_SECONDS: Final = 10.0  # delay until a changed limit of rates, sizes and 
 MAX_CACHED: Final = 10_000  # projects
 STREAM_SHARE: Final = 2  # without a setting, a project has 1/STREAM_SHARE of the event streams of a process
 
-# The names of quotas, and the settings with their defaults.
-QUOTAS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "stacks": "max_stacks_per_tenant",
-        "resources": "max_resources_per_tenant",
-        "snapshots_per_stack": "max_snapshots_per_stack",
-        "software_configs": "max_software_configs_per_tenant",
-        "software_deployments": "max_software_deployments_per_tenant",
-        "webhooks": "max_webhooks_per_tenant",
-        "template_bytes": "max_template_size",
-        "large_value_bytes": "max_large_value_bytes_per_tenant",
-        "stored_bytes": "max_stored_bytes_per_tenant",
-        "event_streams": "max_event_streams_per_tenant",
-        "requests_per_second": "request_rate_per_project",
-        "signals_per_second": "signal_rate_per_project",
-    }
-)
+QUOTAS: Final = (*DEFAULT_QUOTAS, "template_bytes")  # names
 # Quotas without the value 0: settings with this value have another meaning, or no request would succeed.
 POSITIVE: Final = frozenset({"event_streams", "requests_per_second", "signals_per_second", "template_bytes"})
 
 
 def default(settings: Settings, name: str) -> float:
     """Return the limit of the settings, -1 for none."""
-    value: float = getattr(settings, QUOTAS[name])
+    value = settings.max_template_size if name == "template_bytes" else settings.quotas[name]
     if value or name not in POSITIVE:
         return value
     return max(1, settings.max_event_streams // STREAM_SHARE) if name == "event_streams" else UNLIMITED

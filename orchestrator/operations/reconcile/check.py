@@ -26,6 +26,7 @@ from orchestrator.operations.reconcile.batch import check_batch
 from orchestrator.operations.reconcile.checked_node import CheckedNode
 from orchestrator.operations.reconcile.resource_visits import batch_context
 from orchestrator.operations.reconcile.worker_context import WorkerContext
+from orchestrator.operations.runtime import lease_keeper
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.store.connections.damaged_rows import DAMAGED
 from orchestrator.store.connections.database import Database
@@ -162,7 +163,7 @@ def _check_with_lease(
     share_lists: bool = False,
 ) -> list[CheckMessage]:
     db, lease = engine.database.check_connection(durable=True), attempt.lease
-    claimed = repository.claim(db, ids, traversal, lease, engine.settings.lease_seconds)
+    claimed = repository.claim(db, ids, traversal, lease, lease_keeper.LEASE_SECONDS)
     if attempt.repeats:
         repository.mark_interrupted(db, [id_ for id_ in ids if id_ not in claimed], lease)
     readable = ids if attempt.repeats else claimed
@@ -181,7 +182,7 @@ def _check_with_lease(
         for visit in visits
     ]
     if attempt.repeats:  # it was not renewed since
-        repository.renew(db, leases, engine.settings.lease_seconds)
+        repository.renew(db, leases, lease_keeper.LEASE_SECONDS)
     with engine.leases.keep(leases):
         together = ListBatch(len(visits), time.monotonic()) if share_lists and len(visits) > 1 else None
         batch = batch_context(engine, db, lease, together)

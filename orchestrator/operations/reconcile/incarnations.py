@@ -19,6 +19,7 @@ from orchestrator.operations.reconcile.worker_context import WorkerContext
 from orchestrator.operations.resource_context import late_requests
 from orchestrator.operations.resource_context.operation import ResourceOperation
 from orchestrator.operations.resource_context.state import load_state, recorded_properties
+from orchestrator.operations.runtime import lease_keeper
 from orchestrator.operations.runtime.visit_calls import VisitCalls
 from orchestrator.resources.base import Context, Observation, ResourceType
 from orchestrator.resources.verbs.values import found_ids
@@ -69,7 +70,7 @@ class OtherIncarnations:
     def _release(
         self, operation: ResourceOperation, id_: int, resource_type: ResourceType, lease: int
     ) -> Postponed | None:
-        visit, seconds, done = operation.visit, self.worker.settings.lease_seconds, False
+        visit, seconds, done = operation.visit, lease_keeper.LEASE_SECONDS, False
         view = incarnations.hold(self.db, visit, id_, lease, seconds)
         if view is None:
             return Postponed(BUSY_SECONDS, BUSY)

@@ -31,6 +31,7 @@ from orchestrator.operations.reconcile.resource_visits import (
 )
 from orchestrator.operations.resource_context import late_requests
 from orchestrator.operations.resource_context.state import ResourceState, StepResult, load_state
+from orchestrator.operations.runtime import dispatch_window
 from orchestrator.store.nodes import hooks as store_hooks
 from orchestrator.store.nodes import repository
 from orchestrator.store.nodes.outcome_builder import Next, OutcomeStatement
@@ -242,8 +243,6 @@ class OutcomeWriter(NamedTuple):
         worker.windows.completed(self.root_id, ended)
         if not worker.windows.needs_refill(self.root_id):
             return []
-        refilled = repository.refill_window(
-            self.batch.db, self.root_id, self.root, worker.settings.dispatch_window
-        )
+        refilled = repository.refill_window(self.batch.db, self.root_id, self.root, dispatch_window.SIZE)
         worker.windows.refilled(self.root_id, refilled.outstanding, len(refilled.messages))
         return refilled.messages

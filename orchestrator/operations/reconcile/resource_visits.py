@@ -77,6 +77,7 @@ from orchestrator.operations.resource_context.state import (
     in_progress_event_written,
     load_state,
 )
+from orchestrator.operations.runtime import lease_keeper
 from orchestrator.operations.runtime.visit_calls import VisitCalls
 from orchestrator.operations.software.type_store import DeploymentStore
 from orchestrator.resources.base import ResourceType
@@ -367,7 +368,7 @@ def _record_start(
         "op": "DELETE" if state.action == "DELETE" else state.op or "CREATE",
         "traversal": visit.traversal,
     }
-    return _record_intent(worker, db, lease, row, repository.begin)
+    return _record_intent(db, lease, row, repository.begin)
 
 
 def _record_step(
@@ -382,11 +383,10 @@ def _record_step(
     """
     row = outcome_row(visit, StepResult(Unchanged(), state), worker.cipher, claimed=lease is not None)
     row |= {"step": state.step, "traversal": visit.traversal if state.op is None else None}
-    return _record_intent(worker, db, lease, row, repository.begin_step)
+    return _record_intent(db, lease, row, repository.begin_step)
 
 
 def _record_intent(
-    worker: WorkerContext,
     db: repository.CheckConnection,
     lease: int | None,
     row: dict[str, Any],
@@ -402,7 +402,7 @@ def _record_intent(
             raise
         except psycopg.Error as error:
             raise OperationNotRecorded(str(error)) from error
-        if time.monotonic() - called_at < worker.settings.lease_seconds / 3:
+        if time.monotonic() - called_at < lease_keeper.LEASE_SECONDS / 3:
             return True
         row["started"] = False  # so slow that the lease may be lost: check it again
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from orchestrator import backoff
 from orchestrator.engine.check.outcome import (
     Attempts,
     Outcome,
@@ -15,7 +16,7 @@ from orchestrator.engine.check.outcome import (
     outcome_of_observation,
 )
 from orchestrator.engine.check.ready_timeout import ready_limit, within_limit
-from orchestrator.engine.check.refusals import RefusalTimes
+from orchestrator.engine.check.refusals import QUOTA_SECONDS, RefusalTimes
 from orchestrator.errors import Superseded
 from orchestrator.logs import logger
 from orchestrator.operations.resource_context.early_outputs import record_early_outputs
@@ -118,14 +119,14 @@ def error_outcome(operation: ResourceOperation, error: Exception) -> Outcome:
 
 def attempts_of(operation: ResourceOperation, retries_left: int) -> Attempts:
     """Return the attempts of the operation so far."""
-    visit, settings = operation.visit, operation.services.settings
+    visit = operation.visit
     refused = RefusalTimes(
         visit.unreachable_tries,
         visit.refused_seconds,
-        settings.quota_wait_seconds,
-        settings.retry_max_seconds,
+        QUOTA_SECONDS,
+        backoff.RETRY_MAX_SECONDS,
     )
-    return Attempts(visit.retry_count, retries_left, settings.retry_max_seconds, refused)
+    return Attempts(visit.retry_count, retries_left, backoff.RETRY_MAX_SECONDS, refused)
 
 
 def find_object(operation: ResourceOperation, context: Context) -> bool:

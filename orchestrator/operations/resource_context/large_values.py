@@ -21,6 +21,7 @@ from orchestrator.store.nodes import large_values
 from orchestrator.store.nodes.large_values import LARGE_BYTES, Db, Part
 
 QUOTA: Final = "large_value_bytes"
+MAX_BYTES_PER_STACK: Final = 1024**3  # with nested stacks
 
 
 def reserve(
@@ -63,7 +64,7 @@ def _reserve(db: Db, settings: Settings, visit: ResourceVisit, part: Part, size:
         of_root, of_project = large_values.sums(db, root_id, project_id)
         limits = []
         for maximum, used, counted, whose in (
-            (settings.max_large_value_bytes_per_stack, of_root, partial(_of_root, root_id), "stack"),
+            (MAX_BYTES_PER_STACK, of_root, partial(_of_root, root_id), "stack"),
             (limit(db, settings, project_id, QUOTA), of_project, _of_project, "project"),
         ):
             if is_near(used=used, added=size, maximum=maximum):

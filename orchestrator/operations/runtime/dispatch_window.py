@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+SIZE = 256  # messages outstanding per root stack
 RECHECK_SECONDS = 0.25  # period after which an empty queue is checked again
 FIRST_REFILL_DIVISOR = 32  # divisor of the window's size: visits before the first refill
 

@@ -20,6 +20,8 @@ from orchestrator.store.nodes import repository
 
 HeldLeases = Sequence[tuple[int, int | None, int]]  # node, resource, lease
 
+LEASE_SECONDS = 30.0  # of a visit without renewal: the claim of a dead worker expires after this time
+
 log = logger()
 
 

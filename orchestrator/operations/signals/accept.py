@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 import orjson
 
+from orchestrator import backoff
 from orchestrator.engine.check import hooks
 from orchestrator.engine.messages import Message, SignalMessage
 from orchestrator.errors import (
@@ -200,7 +201,7 @@ def _new_signal(
     resource_type: ResourceType,
     details: JsonObject | None,
 ) -> NewSignal:
-    sealed, seconds = context.cipher.seal(details), context.settings.re_enqueue_seconds
+    sealed, seconds = context.cipher.seal(details), backoff.RE_ENQUEUE_SECONDS
     return NewSignal(stack_id, row.id, sealed, resource_type.signals_always, seconds)
 
 

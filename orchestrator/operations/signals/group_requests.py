@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from orchestrator import backoff
 from orchestrator.engine.check.visit import ResourceVisit
 from orchestrator.engine.messages import Message, SignalMessage
 from orchestrator.errors import ProviderError
@@ -105,7 +106,7 @@ class ForwardedSignals:
             events,
             [(group, seal(details)) for group, _, details in self.requests],
             written,
-            engine.settings.re_enqueue_seconds,
+            backoff.RE_ENQUEUE_SECONDS,
         )
         if messages is None:
             return []

@@ -18,6 +18,7 @@ from orchestrator.json_types import JsonMapping
 from orchestrator.operations.context import Body, OperationContext
 from orchestrator.operations.request_body import read_object
 from orchestrator.operations.resource_context.state import load_state, sealed_columns, to_columns
+from orchestrator.operations.runtime import lease_keeper
 from orchestrator.operations.stacks.resources import NO_ROW, get_resource
 from orchestrator.resources.groups import capacity
 from orchestrator.resources.groups.scaling_group import ScalingGroup
@@ -66,7 +67,7 @@ def _clear_scaling_in_progress(context: OperationContext, resource_id: int) -> N
     """Clear the flag of a group that it is being scaled (docs/internals/resource-types.md §A6)."""
     lease = secrets.randbits(63)
     with context.database.borrow(hot=False) as db:
-        visit = group_resize.claim(db, resource_id, lease, context.settings.lease_seconds)
+        visit = group_resize.claim(db, resource_id, lease, lease_keeper.LEASE_SECONDS)
         if visit is None:
             return
         state, root = load_state(visit, context.cipher), visit.stack.uuid

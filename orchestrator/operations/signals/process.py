@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from orchestrator import metrics
+from orchestrator import backoff, metrics
 from orchestrator.engine.check.outcome import failure_reason, retry_seconds
 from orchestrator.engine.messages import Message, SignalMessage
 from orchestrator.errors import (
@@ -36,6 +36,7 @@ from orchestrator.operations.resource_context.state import (
     sealed_columns,
     to_columns,
 )
+from orchestrator.operations.runtime import lease_keeper
 from orchestrator.operations.runtime.lease_keeper import new_lease
 from orchestrator.operations.runtime.maintenance_job import MAX_ROWS, Maintenance, MaintenanceJob
 from orchestrator.operations.signals import scale_group
@@ -63,7 +64,7 @@ def process_signals(engine: WorkerContext, resource_id: int) -> list[Message]:
         lease = new_lease()
         db = engine.database.check_connection(durable=True)
         engine.quarantine.refresh(db)
-        if not queue.claim(db, resource_id, lease, engine.settings.lease_seconds):
+        if not queue.claim(db, resource_id, lease, lease_keeper.LEASE_SECONDS):
             group_resize.wait_for_operation(db, resource_id)
             return messages
         try:
@@ -202,7 +203,7 @@ class SignalProcessor:
         """Write the resource's state after signals."""
         cipher = self.engine.cipher
         values, sealed = self._written(resource_type)
-        no_details, re_enqueue_seconds = cipher.seal(None), self.engine.settings.re_enqueue_seconds
+        no_details, re_enqueue_seconds = cipher.seal(None), backoff.RE_ENQUEUE_SECONDS
         ended = queue.record(
             self.db, self.pending, self.lease, done, events, values, sealed, no_details, re_enqueue_seconds
         )
@@ -233,7 +234,7 @@ class SignalProcessor:
         return [*queue.reject(self.db, self.pending, self.lease, done, events)]
 
     def _postpone(self, signal: PendingSignal) -> list[Message]:
-        seconds = retry_seconds(signal.tries, self.engine.settings.retry_max_seconds)
+        seconds = retry_seconds(signal.tries, backoff.RETRY_MAX_SECONDS)
         return [*queue.postpone(self.db, self.pending, self.lease, signal, seconds)]
 
     def _context(self) -> Context:
@@ -292,7 +293,7 @@ def _reason(result: Signalled, details: object) -> str:
 
 def enqueue_due(tools: Maintenance) -> Sequence[Message]:
     """Return messages for signals whose message was lost, or which wait for a due time."""
-    messages = queue.due(tools.db, tools.settings.re_enqueue_seconds, MAX_ROWS)
+    messages = queue.due(tools.db, backoff.RE_ENQUEUE_SECONDS, MAX_ROWS)
     metrics.count_recovered("signal", len(messages))
     return messages
 

@@ -19,6 +19,7 @@ from typing import Final, Literal
 
 from psycopg import errors
 
+from orchestrator import backoff
 from orchestrator.engine.check.child_status import ChildRequest, ChildState, split_request, with_request
 from orchestrator.engine.check.outcome import failure_reason, retry_seconds
 from orchestrator.engine.check.visit import ResourceVisit
@@ -142,7 +143,7 @@ class GroupResize:
             raise
         except ProviderBusy:
             first = requests[0].signal
-            seconds = retry_seconds(first.tries, self._engine.settings.retry_max_seconds)
+            seconds = retry_seconds(first.tries, backoff.RETRY_MAX_SECONDS)
             return [*group_resize.postpone(self._db, self._visit, self._lease, _ids(requests), seconds)]
         except Exception as error:
             name = self._visit.resource.name

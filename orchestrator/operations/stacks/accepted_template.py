@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 from uuid import UUID
 
+from orchestrator import config
 from orchestrator.engine.validation.type_resolution import TypeResolver
 from orchestrator.errors import InvalidTemplate
 from orchestrator.operations.context import OperationContext
@@ -125,9 +126,9 @@ class SlicedTemplate(AcceptedTemplate):
             return store.part_after(db, self._revision_id, name)
 
 
-def slices_of(context: OperationContext, template: bytes, validated: ValidatedRequest) -> Sequence[Part]:
+def slices_of(template: bytes, validated: ValidatedRequest) -> Sequence[Part]:
     """Return the slices to store with a revision; a small `template` needs none."""
-    if len(template) <= context.settings.inline_body_size:
+    if len(template) <= config.INLINE_BODY_SIZE:
         return ()
     resources, kinds = validated.template.resources, validated.kinds
     return list(store.parts_of(_accepted(resources[name], kinds) for name in sorted(resources)))
@@ -150,7 +151,7 @@ def in_planning(context: OperationContext, stacks: Collection[StackRow]) -> Mapp
 def _template(
     context: OperationContext, stack: StackRow, revision: PlannedRevision
 ) -> AcceptedTemplate | None:
-    if revision.length > context.settings.inline_body_size:
+    if revision.length > config.INLINE_BODY_SIZE:
         sliced = SlicedTemplate(context.database, revision.id)
         if next(sliced.after(None), None) is not None:
             return sliced

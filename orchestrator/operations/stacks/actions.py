@@ -9,6 +9,7 @@ from typing import Final
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from orchestrator import backoff
 from orchestrator.engine.messages import CheckMessage, Message
 from orchestrator.errors import ActionInProgress, Conflict, InvalidRequest, NotFound, NotSupported
 from orchestrator.operations import queued_actions
@@ -180,7 +181,7 @@ def check(context: OperationContext, stack: StackRow) -> list[Message]:
         if now.status == "IN_PROGRESS" or not checked:
             text = f"during {now.action}" if now.status == "IN_PROGRESS" else f"of a stack in {now.state}"
             reason = f"Observation of the resources started {text}"
-            seconds = context.settings.re_enqueue_seconds
+            seconds = backoff.RE_ENQUEUE_SECONDS
             return [*observation_pass.start(db, context.types, stack.id, reason, seconds, credential)]
         opened = traversals.start_traversal(db, stack.id, "CHECK", credential_id=credential)
         children.mark_stale(db, stack.id)

@@ -22,6 +22,7 @@ from orchestrator.operations.events import event_sinks
 from orchestrator.operations.keystone.authority import authority_for_create, credential_for_operation
 from orchestrator.operations.quotas.room import RESOURCES, STORED_BYTES
 from orchestrator.operations.request_body import StackRequest, reject_nul_bytes
+from orchestrator.operations.runtime import lease_keeper
 from orchestrator.operations.runtime.sealed_parameters import sealed_values, without_hidden
 from orchestrator.operations.stack_completion import start_delete
 from orchestrator.operations.stacks.accepted_template import slices_of
@@ -71,7 +72,7 @@ def validate_and_insert(
     if new.adopted is not None:
         desired = replace(desired, adopted=context.cipher.seal(new.adopted))
     limit = context.require_room(RESOURCES, desired.resource_count)
-    slices = slices_of(context, desired.template, validated)
+    slices = slices_of(desired.template, validated)
     size = context.require_room(STORED_BYTES, added_bytes(desired, slices))
     with (
         authority_for_create(context, stack_uuid, needs_admin=validated.needs_admin) as authority,
@@ -83,7 +84,7 @@ def validate_and_insert(
             db,
             replace(desired, authority=authority, slices=slices),
             lease=lease,
-            seconds=context.settings.lease_seconds,
+            seconds=lease_keeper.LEASE_SECONDS,
         )
         quotas.enforce(db, new.limit, limit, size, *desired.limits)
     return opened, desired, validated.template, shown_faults(validated.warnings)

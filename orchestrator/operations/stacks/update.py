@@ -110,7 +110,7 @@ def _accept(
         proposal = propose(context, stack, body, patch=patch)
         count = proposal.desired.resource_count
         limit = context.require_room(RESOURCES, count, stack_uuid=str(stack.uuid))
-        slices = slices_of(context, proposal.desired.template, proposal.validated)
+        slices = slices_of(proposal.desired.template, proposal.validated)
         size = context.require_room(STORED_BYTES, added_bytes(proposal.desired, slices))
         requested, based_on = proposal.requested, stack.traversal if proposal.requested.patch else None
         if authority is None and requested.has_content:

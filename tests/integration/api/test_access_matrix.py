@@ -38,7 +38,7 @@ NOT_FOR_READERS = {"stacks:export", "service:index", "stacks:generate_template"}
 
 @pytest.fixture(scope="module")
 def api(world: World) -> Client:
-    return world.client(auth="token", unauthenticated_rate_per_address=0, request_rate_per_project=0)
+    return world.client(auth="token", unauthenticated_rate_per_address=0, quotas={"requests_per_second": 0})
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ Messages are delivered by the test: until then the workers seem to be away.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from orchestrator import config
 from orchestrator.security.key_pairs import create_key_pair
 from tests.integration.api.test_cfn_query import asked
 from tests.integration.api.test_snapshots_and_adoption import KEY, PATH, Installation
@@ -42,21 +42,20 @@ def world(
     """An installation whose templates are small, or large ones stored in slices."""
     monkeypatch.setattr("tests.scenarios.world.new_key", lambda: KEY)
     made = Installation(postgres_url)
-    settings = made.settings.model_copy(update={"inline_body_size": request.param})
-    made.context = replace(made.context, settings=settings)  # of the API; a worker plans in place
+    monkeypatch.setattr(config, "INLINE_BODY_SIZE", request.param)  # of the API; a worker plans in place
     yield made
     made.close()
 
 
 @pytest.fixture
 def api(world: Installation) -> Client:
-    return world.client(inline_body_size=world.context.settings.inline_body_size)
+    return world.client()
 
 
 @pytest.fixture
 def cfn(world: Installation) -> Callable[..., dict[str, Any]]:
     """The CloudFormation API."""
-    client = world.client(auth="token", inline_body_size=world.context.settings.inline_body_size)
+    client = world.client(auth="token")
     keys = create_key_pair(world.database, world.cipher, "p1", roles=["member", "reader"], name="ci")
     return lambda **params: asked(client, keys, **params)
 
@@ -223,7 +222,7 @@ def test_an_answer_before_the_plan_is_the_answer_after_it(world: Installation, a
         return shown if untold else [*shown, *nearby]
 
     # a large template does not tell dependents
-    untold = ("required_by",) if world.context.settings.inline_body_size < 1_000 else ()
+    untold = ("required_by",) if config.INLINE_BODY_SIZE < 1_000 else ()
     before = answers()
     while not world.rows("SELECT 1 FROM resource"):
         world.deliver_one(world.messages.pop(0))

@@ -33,7 +33,7 @@ def test_buckets_are_no_more_than_so_many() -> None:
 def test_a_project_beyond_its_rate_limit_gets_a_retry_time_and_other_projects_are_served(
     world: World,
 ) -> None:
-    api = world.client(request_rate_per_project=0.1, request_burst_seconds=20)
+    api = world.client(quotas={"requests_per_second": 0.1}, request_burst_seconds=20)
     item, other = world.project(), world.project()
     api.get(f"{root(item)}/stacks")
     api.get(f"{root(item)}/stacks")
@@ -62,5 +62,8 @@ def test_a_caller_has_a_rate_in_all_projects_together(world: World) -> None:
 
 @pytest.mark.parametrize("rate", [0, -1])
 def test_without_a_limit_all_requests_are_served(world: World, rate: float) -> None:
-    api, project = world.client(request_rate_per_project=rate, request_burst_seconds=0.001), world.project()
+    api, project = (
+        world.client(quotas={"requests_per_second": rate}, request_burst_seconds=0.001),
+        world.project(),
+    )
     assert {api.http.get(f"/v1{root(project)}/stacks").status_code for _ in range(50)} == {200}

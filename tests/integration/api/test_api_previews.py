@@ -194,7 +194,7 @@ def test_a_create_preview_is_refused_as_the_create_is(world: World, api: Client)
     )
     assert api.message("POST", place, 400, json=body) == "No stack name specified"
     api.ask("POST", "/p2/stacks/preview", 200, json={"stack_name": "s", **body})
-    world.settings.max_stacks_per_tenant = 1
+    world.settings.quotas["stacks"] = 1
     text = api.message("POST", place, 400, json={"stack_name": "t", **body})
     assert text.startswith("Request limit exceeded: You have reached the maximum stacks per tenant, 1.")
 

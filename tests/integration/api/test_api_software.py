@@ -137,7 +137,7 @@ class TestConfigs:
         )
 
     def test_no_more_than_the_quota(self, world: World, project: str):
-        api = world.client(max_software_configs_per_tenant=1, max_software_deployments_per_tenant=0)
+        api = world.client(quotas={"software_configs": 1, "software_deployments": 0})
         made = config(api, project)
         reported = api.message("POST", f"{root(project)}/software_configs", 400, json={"name": "two"})
         assert reported == (
@@ -149,7 +149,7 @@ class TestConfigs:
         assert "maximum software deployments per tenant, 0" in reported
 
     def test_large_configs_of_a_project_have_a_limit_on_bytes(self, world: World, project: str):
-        api = world.client(max_large_value_bytes_per_tenant=200_000)
+        api = world.client(quotas={"large_value_bytes": 200_000})
         large = {"config": "x" * 100_000}
         config(api, project, **large)
         reported = api.message("POST", f"{root(project)}/software_configs", 400, json=large)

@@ -41,8 +41,8 @@ def test_a_body_beyond_the_memory_limit_is_rejected_and_stores_nothing(
         "database_url": url,
         "broker_url": valkey_server.url(next(broker_numbers)),  # type: ignore[attr-defined]
         "encryption_keys": new_key(),
-        "planner_memory_limit": str(MEMORY_LIMIT),
-        "inline_body_size": "1000",
+        "planner_memory_limit": MEMORY_LIMIT,
+        "inline_body_size": 1000,
     }
     with served(settings, tmp_path / "log") as port:
         answers = []

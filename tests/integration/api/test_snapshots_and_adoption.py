@@ -95,7 +95,7 @@ def test_refused_snapshot_requests(world: Installation, api: Client) -> None:
     refused = api.message("POST", f"{path}/snapshots/{made}/restore", 400)
     assert refused == "Restoring incomplete snapshot is not supported."
     world.deliver_all()
-    full = world.client(max_snapshots_per_stack=1)
+    full = world.client(quotas={"snapshots_per_stack": 1})
     assert full.message("POST", f"{path}/snapshots", 400, json={}) == (
         "Request limit exceeded: You have reached the maximum snapshots per stack, 1. Please delete some "
         "snapshots."

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.config import Settings
+from orchestrator import config
 from tests.e2e.running import Up, eventually
 
 VERSION = "2021-04-16"
@@ -96,7 +96,7 @@ def test_a_forbidden_update_is_refused_and_changes_nothing(api: httpx.Client) ->
 
 def test_a_large_update_goes_through_a_process_of_its_own(api: httpx.Client) -> None:
     long = {"entity_name": "x" * 60}
-    assert len(json.dumps(layers(800, "old", **long))) > Settings().inline_body_size
+    assert len(json.dumps(layers(800, "old", **long))) > config.INLINE_BODY_SIZE
     place = create(api, "large", layers(800, "old", **long))
     assert ended(api, place)["stack_status"] == "CREATE_COMPLETE"
     template = layers(800, "old", **long)

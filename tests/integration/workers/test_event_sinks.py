@@ -144,7 +144,7 @@ def test_an_unsupported_sink_is_refused_at_once(context: OperationContext, wrong
 
 
 def test_sinks_are_webhooks_of_the_project_and_it_has_so_many(context: OperationContext) -> None:
-    few = replace(context, settings=Settings(max_webhooks_per_tenant=1, **PRIVATE))
+    few = replace(context, settings=Settings(quotas={"webhooks": 1}, **PRIVATE))
     create(few, sink("https://example.org/1"))
     with pytest.raises(LimitExceeded, match="maximum webhooks per tenant, 1"):
         create_delete.create(few, body(sink("https://example.org/2"), stack_name="t"))

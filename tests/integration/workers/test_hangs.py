@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from orchestrator.watchdog.watch import LIMIT_SECONDS
+from tests import constants
 from tests.e2e.running import Up, eventually
 from tests.patience import took_at_most
 
@@ -33,13 +34,17 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory, gate: Path) -> Iterator[Up]:
     env = {
-        "PYTHONPATH": os.pathsep.join([str(PLUGIN), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "TEST_HANG_GATE": str(gate),
-        "ORCHESTRATOR_LEASE_SECONDS": "6",
-        "ORCHESTRATOR_OBSERVATION_INTERVAL_SECONDS": "2",
-        "ORCHESTRATOR_OBSERVATION_MIN_INTERVAL_SECONDS": "1",
-        "ORCHESTRATOR_OBSERVATION_SINGLE_INTERVAL_SECONDS": "2",
     }
+    replaced = constants.environment(
+        {
+            "lease_seconds": 6,
+            "observation_interval_seconds": 2,
+            "observation_min_interval_seconds": 1,
+            "observation_single_interval_seconds": 2,
+        }
+    )
+    env = {**replaced, **env, "PYTHONPATH": os.pathsep.join([str(PLUGIN), replaced["PYTHONPATH"]])}
     made = Up(tmp_path_factory.mktemp("hangs") / "data", env=env).wait_ready(120)
     yield made
     made.stop()

@@ -12,11 +12,11 @@ import pytest
 
 from qa.soak.run import Plan, run
 
-QUICK = {"ORCHESTRATOR_LEASE_SECONDS": "5", "ORCHESTRATOR_RE_ENQUEUE_SECONDS": "2"}
+QUICK = {"lease_seconds": 5.0, "re_enqueue_seconds": 2.0}
 
 
 def test_the_final_state_matches_the_requests_after_kills(tmp_path: Path) -> None:
-    plan = Plan(seconds=12.0, seed=int(time.time()), kill_seconds=2.0, stacks=4, size=8, settings=QUICK)
+    plan = Plan(seconds=12.0, seed=int(time.time()), kill_seconds=2.0, stacks=4, size=8, constants=QUICK)
     report = run(tmp_path, plan)
     assert report.kills
     assert report.faults == [], str(report)

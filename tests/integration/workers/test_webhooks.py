@@ -22,13 +22,14 @@ from orchestrator.operations.runtime.quarantine import Quarantine
 from orchestrator.store.events import webhooks as store
 from orchestrator.store.maintenance import quarantine
 from tasks.webhook_delivery import WebhookDeliveryThread
+from tests import constants
 from tests.integration.api_world import Client, Made, World, project, world
 from tests.integration.api_world import root as root_of
 from tests.patience import took_at_most
 
 __all__ = ["project", "world"]
 
-PRIVATE = {"webhook_allow_private": True, "webhook_timeout": 1.0}
+PRIVATE = {"webhook_allow_private": True}
 SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
 SETTLE_SECONDS = 30.0
 # The events that are not delivered yet, because an older transaction is open in any database.
@@ -94,10 +95,11 @@ def courier(world: World) -> WebhookSender:
     """A sender that delivers on demand; webhooks of other tests are not delivered."""
     with psycopg.connect(world.database.url, autocommit=True) as db:
         db.execute("DELETE FROM webhook")
+    constants.replace_for_test({"webhook_max_attempts": 3, "webhook_timeout": 1.0})
     return WebhookSender(
         world.database,
         world.cipher,
-        Settings(webhook_max_attempts=3, **PRIVATE),
+        Settings(**PRIVATE),
         Quarantine(world.database),
     )
 
@@ -304,7 +306,8 @@ def test_a_hanging_receiver_delays_no_other_receiver(
     silent = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)  # accepts no connection
     for _ in range(20):
         hook(api, project, f"http://127.0.0.1:{silent.server_port}/")
-    patient = Settings(webhook_allow_private=True, webhook_timeout=10.0)
+    constants.replace_for_test({"webhook_timeout": 10.0})
+    patient = Settings(webhook_allow_private=True)
     couriers = WebhookDeliveryThread(
         WebhookSender(world.database, world.cipher, patient, Quarantine(world.database)), poll_seconds=0.02
     )
@@ -377,7 +380,7 @@ def test_projects_are_kept_apart(api: Client, world: World, project: str) -> Non
 
 
 def test_a_project_has_so_many(world: World, project: str) -> None:
-    api = world.client(max_webhooks_per_tenant=2)
+    api = world.client(quotas={"webhooks": 2})
     made = [hook(api, project, f"https://example.org/{number}") for number in range(2)]
     message = api.message("POST", f"{root_of(project)}/webhooks", 400, json={"url": "https://example.org/3"})
     assert "maximum webhooks per tenant, 2" in message

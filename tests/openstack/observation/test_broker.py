@@ -115,7 +115,6 @@ def servers() -> Iterator[Fleet]:
     with broker() as url:
         settings = {
             "ORCHESTRATOR_NOTIFICATIONS_URL": url,
-            "ORCHESTRATOR_OBSERVATION_INTERVAL_SECONDS": "60",
         }
         with (
             installation(None, settings=settings) as on,

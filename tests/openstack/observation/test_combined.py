@@ -24,6 +24,7 @@ import pytest
 
 from orchestrator.errors import ProviderError
 from qa.acceptance.installation import Failed, Installation, installation
+from tests import constants
 from tests.openstack.observation import fleet
 
 SECONDS: Final = float(os.environ.get("COMBINED_SECONDS", "600"))
@@ -34,10 +35,9 @@ GROUP: Final = "group"
 SIZES: Final = (2, 6)  # of the group
 END_SECONDS: Final = 900.0
 WORKERS: Final = ("-n check", "-n provider")
-SETTINGS: Final = {
-    "ORCHESTRATOR_OBSERVATION_INTERVAL_SECONDS": "10",
-    "ORCHESTRATOR_OBSERVATION_MIN_INTERVAL_SECONDS": "2",
-}
+SETTINGS: Final = constants.environment(
+    {"observation_interval_seconds": 10, "observation_min_interval_seconds": 2}
+)
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(7_200)]
 

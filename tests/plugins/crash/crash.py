@@ -27,7 +27,9 @@ from orchestrator.store.nodes import repository
 from orchestrator.store.planning import bulk_writer
 from orchestrator.store.traversals import completion
 from tasks.publisher import Dispatcher
+from tests.constants import apply
 
+apply()
 FOLDER = Path(os.environ["ORCHESTRATOR_TEST_CRASH"])
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 

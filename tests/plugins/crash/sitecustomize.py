@@ -6,6 +6,10 @@ The point `planner` is passed before the program begins.
 import os
 import sys
 
+from tests.constants import apply
+
+apply()
+
 if "ORCHESTRATOR_TEST_CRASH" in os.environ and "orchestrator.operations.planner_process" in sys.orig_argv:
     import crash
 

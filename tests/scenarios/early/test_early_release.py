@@ -150,13 +150,6 @@ def test_a_local_dependent_waits_because_it_hands_the_value_on(world: World, clo
     assert creates(cloud).count("observe vm") == 4
 
 
-@pytest.mark.parametrize("settings", [{"early_release": False}])
-def test_the_setting_turns_it_off(world: World, cloud: Cloud) -> None:
-    world.create("s", {"vm": booting(), "user": user(REFERENCE)})
-    world.deliver_all()
-    assert creates(cloud).count("observe vm") == 4
-
-
 def test_the_stack_is_complete_only_when_everything_is_ready(world: World, cloud: Cloud) -> None:
     uuid = world.create("s", {"vm": booting(looks=100), "user": user(REFERENCE)})
     world.retry(5)

@@ -16,14 +16,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestrator.clients.keystone.stack_domain import StackDomain
 from orchestrator.errors import Misconfigured
 from orchestrator.operations.keystone.stack_users import stack_user_reaper
 from orchestrator.security.authenticators import require_authenticator
 from orchestrator.security.encryption import new_key
-from orchestrator.security.keystone import domain_admin
 from orchestrator.store.keystone import stack_users
-from tests.plugins.stand_in_domain import ID, NAME, SETTINGS
+from tests.plugins.stand_in_domain import ID, SETTINGS
 from tests.plugins.stand_in_keystone import StandIn, identity  # noqa: F401 - a fixture
 from tests.scenarios.world import World
 
@@ -300,10 +298,3 @@ def test_half_a_stack_domain_is_refused_by_a_worker(keystone: StandIn) -> None:
     ended = subprocess.run(starting, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1
     assert "orchestrator worker: set all or none" in ended.stderr
-
-
-def test_the_domains_name_will_do(world: World, keystone: StandIn) -> None:
-    named = {"stack_user_domain_id": None, "stack_user_domain_name": NAME}
-    admin = domain_admin(world.settings.model_copy(update=named))
-    assert admin is not None
-    assert StackDomain(admin).id == ID

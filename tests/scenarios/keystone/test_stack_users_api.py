@@ -154,14 +154,6 @@ def test_stack_users_have_no_other_role(
     assert api.get(f"/v1/p1/{stack}/resources/handle/metadata", headers=additional).status_code == 200
 
 
-def test_the_role_may_be_called_otherwise(
-    world: World, keystone: StandIn, installation: Callable[..., World], agent: Agent
-) -> None:
-    stack, headers, _ = agent
-    api = served(world, **keystone.settings(**SETTINGS, heat_stack_user_role="signaller"))
-    assert api.get(f"/v1/p1/{stack}/resources/handle/metadata", headers=headers).status_code == 403
-
-
 def test_agents_that_poll_and_signal_through_the_api_sign_in_as_users(
     world: World, api: FlaskClient, keystone: StandIn
 ) -> None:

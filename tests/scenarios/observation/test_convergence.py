@@ -198,9 +198,9 @@ def test_bad_requests_are_refused(healer: Healer, options: Any):
         converge(healer, options)
 
 
-def test_too_many_single_requests_are_refused(healer: Healer):
+def test_too_many_single_requests_are_refused(healer: Healer, monkeypatch: pytest.MonkeyPatch):
     made(healer, a=BOX, b=BOX)
-    healer.world.settings.max_preview_observations = 1
+    monkeypatch.setattr(stack_survey, "MAX_PREVIEW_OBSERVATIONS", 1)
     with pytest.raises(LimitExceeded, match="2 resources of the stack"):
         converge(healer, {"plan": True})
 

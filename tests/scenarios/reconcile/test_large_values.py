@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.store.access import quotas
 from orchestrator.store.nodes import large_values
+from tests import constants
 from tests.scenarios.world import World
 
 KB = 1024
@@ -29,7 +30,7 @@ def sizes(world) -> list[int]:
 
 @pytest.fixture
 def limited(postgres_url):
-    world = World(postgres_url, max_large_value_bytes_per_stack=450 * KB)
+    world = World(postgres_url, max_large_value_bytes=450 * KB)
     yield world
     world.close()
 
@@ -56,7 +57,7 @@ def test_a_resource_fails_when_the_large_values_of_its_stack_exceed_the_limit(li
 def test_unchanged_and_smaller_values_are_accepted_and_release_space(limited):
     uuid = limited.create("s", chain(100, 100))
     limited.deliver_all()
-    limited.settings.max_large_value_bytes_per_stack = 1
+    constants.replace_for_test({"max_large_value_bytes": 1})
     limited.update("s", chain(100, 90))
     limited.deliver_all()
     assert limited.state(uuid) == "UPDATE_COMPLETE"
@@ -83,7 +84,7 @@ def test_deleted_resources_release_their_space(limited):
 
 
 def test_the_stacks_of_a_project_have_a_limit_together_which_an_operator_can_change(limited):
-    limited.settings.max_large_value_bytes_per_tenant = 250 * KB
+    limited.settings.quotas["large_value_bytes"] = 250 * KB
     first, second = (limited.create(name, chain(100)) for name in ("first", "second"))
     limited.deliver_all()
     assert sorted(map(limited.state, (first, second))) == ["CREATE_COMPLETE", "CREATE_FAILED"]

@@ -13,6 +13,7 @@ import pytest
 from orchestrator.errors import AwaitingBudget, ProviderBusy, ProviderFailed, ProviderSilent
 from orchestrator.operations.maintenance import orphan_searches, orphans
 from orchestrator.operations.maintenance.orphan_access import OrphanAccess
+from orchestrator.operations.runtime import lease_keeper
 from orchestrator.resources.base import Context, Created, Value
 from tests.scenarios.fake_cloud import Cloud, Crash, Thing, cloud_thing
 from tests.scenarios.world import World
@@ -242,7 +243,7 @@ def test_the_flight_of_a_dead_worker_starts_with_its_last_request(world: World, 
     world.create("s", {"a": port_()})
     with pytest.raises(Crash):
         world.deliver(10)
-    seconds = world.settings.lease_seconds
+    seconds = lease_keeper.LEASE_SECONDS
     for table in ("graph_node", "resource"):
         world.database.check_connection(durable=True).execute(
             f"UPDATE {table} SET leased_until = clock_timestamp() WHERE lease IS NOT NULL"

@@ -11,12 +11,16 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from api import routes
 from api.app import operations
 from api.dependencies import Dependencies
+from api.layers import WSGI_LAYERS
+from api.layers import signal_fast_path as layer_of_signals
 from api.middleware import access_log, audit, signal_fast_path
 from api.routes import assemble
 from orchestrator.config import Settings
 from orchestrator.security.tokens import create_token
+from tests import constants
 from tests.scenarios.signals.test_wait_conditions import AWS_HANDLE, drain
 from tests.scenarios.world import World
 
@@ -46,8 +50,8 @@ class Api:
         monkeypatch.setattr(audit, "log", self.lines)
         monkeypatch.setattr(access_log, "log", self.lines)
         self.world, self.long = world, 0
+        constants.replace_for_test(settings)
         chosen = Settings(**{"auth": "token", **settings})
-        slow = Settings(**{"auth": "token", **settings, "signal_fast_path": False})
         pieces = (world.database, world.cipher, world.types, operations(), world.messages.extend)
         init = signal_fast_path.SignalFastPath.__init__
 
@@ -59,10 +63,11 @@ class Api:
             init(way, app, counted)
 
         monkeypatch.setattr(signal_fast_path.SignalFastPath, "__init__", counting)
-        self.ways = {
-            "short": assemble(Dependencies(chosen, *pieces)).test_client(),
-            "long": assemble(Dependencies(slow, *pieces)).test_client(),
-        }
+        self.ways = {"short": assemble(Dependencies(chosen, *pieces)).test_client()}
+        long = tuple(layer for layer in WSGI_LAYERS if layer is not layer_of_signals)
+        with monkeypatch.context() as patch:
+            patch.setattr(routes, "WSGI_LAYERS", long)
+            self.ways["long"] = assemble(Dependencies(chosen, *pieces)).test_client()
 
     def ask(self, way: str, method: str, url: str, **request: Any) -> tuple[Any, ...]:
         """Return all that comes of a request: the answer, the lines, how many signals; and take it back."""
@@ -196,7 +201,7 @@ def test_a_token_opens_nothing_when_its_stack_is_gone(world: World, api: Api) ->
 def test_both_paths_count_signals_once_for_the_same_rate(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    api = Api(world, monkeypatch, signal_rate_per_project=0.01, request_burst_seconds=400.0)
+    api = Api(world, monkeypatch, quotas={"signals_per_second": 0.01}, request_burst_seconds=400.0)
     to = made(world)
     fast = api.ask("short", "POST", to["place"], data="{}", headers=to["mine"])
     assert (fast[0], api.went) == (200, "short")
@@ -212,7 +217,7 @@ def test_both_paths_count_signals_once_for_the_same_rate(
 
 
 def test_requests_do_not_count_as_signals(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    api = Api(world, monkeypatch, request_rate_per_project=0.01, request_burst_seconds=1.0)
+    api = Api(world, monkeypatch, quotas={"requests_per_second": 0.01}, request_burst_seconds=1.0)
     to = made(world)
     listed = [api.ways["short"].get("/v1/p1/stacks", headers=to["mine"]).status_code for _ in range(2)]
     assert listed == [200, 429]

@@ -48,7 +48,7 @@ def test_a_busy_stack_has_no_snapshot_taken(world):
 
 
 def test_there_are_only_so_many(postgres_url):
-    world = World(postgres_url, max_snapshots_per_stack=1)
+    world = World(postgres_url, quotas={"snapshots_per_stack": 1})
     uuid = world.create("s", {"a": test_resource("v")})
     world.deliver_all()
     first = take(world)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestrator import config
 from orchestrator.operations.stacks import accepted_template
 from orchestrator.operations.stacks.resources import get_resource, list_resources
 from orchestrator.store.stacks import accepted_resources
@@ -27,9 +27,7 @@ ALLOWED = {"orchestrator/operations/stacks/resources.py", "api/v1/previews.py"}
 def sliced(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     """A world whose templates are large and have slices of three resources."""
     monkeypatch.setattr(accepted_resources, "PART_LENGTH", 3)
-    world.context = replace(
-        world.context, settings=world.settings.model_copy(update={"inline_body_size": 100})
-    )
+    monkeypatch.setattr(config, "INLINE_BODY_SIZE", 100)
     return world
 
 

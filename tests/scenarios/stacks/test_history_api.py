@@ -14,6 +14,7 @@ from sqlalchemy import text
 from api.app import operations
 from api.dependencies import Dependencies
 from api.routes import assemble
+from orchestrator import config
 from orchestrator.operations import offload
 from orchestrator.resources.registry import Registry
 from tests.scenarios.world import World, test_resource
@@ -133,10 +134,10 @@ def test_a_revisions_documents_are_its_own(world: World, api: Api):
 def test_two_revisions_are_compared(world: World, api: Api, apart: bool, monkeypatch: pytest.MonkeyPatch):
     place = made(world)
     if apart:  # as it is done for large templates, short of the process
-        monkeypatch.setattr(world.settings, "inline_body_size", 1)
+        monkeypatch.setattr(config, "INLINE_BODY_SIZE", 1)
 
         def run(context: Any, path: Any, work: Any, _size: Any = None) -> Any:
-            job = offload._Job(context.settings, context.database.url, context.caller, path, cpu_seconds=60)
+            job = offload._Job(context.settings, context.database.url, context.caller, path, 60, 0)
             sent: list[Any] = []
             monkeypatch.setattr(offload, "_context", lambda _: context)
             work(job, type("Answer", (), {"send": lambda _, value: sent.append(value)})())

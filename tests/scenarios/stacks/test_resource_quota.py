@@ -27,7 +27,7 @@ FULL = "You have reached the maximum resources per tenant, {}. Please delete som
 @pytest.fixture
 def small(postgres_url: str) -> Iterator[World]:
     """A world whose projects may have four resources."""
-    world = World(postgres_url, max_resources_per_tenant=4)
+    world = World(postgres_url, quotas={"resources": 4})
     counts_of.cache_clear()
     yield world
     world.close()
@@ -48,7 +48,7 @@ def body(count: int) -> Body:
 
 
 def test_the_default_has_room_for_several_stacks_of_a_million() -> None:
-    assert Settings().max_resources_per_tenant >= 2 * Settings().max_resources_per_stack
+    assert Settings().quotas["resources"] >= 2 * Settings().max_resources_per_stack
 
 
 def test_a_project_has_a_maximum_of_resources_in_all_stacks(small: World) -> None:

@@ -19,7 +19,7 @@ QUOTA = 20
 @pytest.fixture
 def world(postgres_url: str) -> Iterator[World]:
     """A world whose projects may have some stacks."""
-    made = World(postgres_url, max_stacks_per_tenant=QUOTA)
+    made = World(postgres_url, quotas={"stacks": QUOTA})
     room.counts_of.cache_clear()
     yield made
     made.close()

@@ -43,7 +43,7 @@ READERS: list[Callable[[OperationContext, Body], object]] = [create, preview_cre
 def world(postgres_url: str) -> Iterator[World]:
     """A world whose projects may have two stacks."""
     made = World(
-        postgres_url, types={"Test::LookedUp": LookedUp()}, max_stacks_per_tenant=2, enable_stack_adopt=True
+        postgres_url, types={"Test::LookedUp": LookedUp()}, quotas={"stacks": 2}, enable_stack_adopt=True
     )
     counts_of.cache_clear()
     yield made

@@ -20,7 +20,7 @@ def test_a_worker_serves_what_it_has_counted_and_only_that_page() -> None:
     metrics.count_visit("Test::Of::Figures", "create", "ready")
     metrics.observe_check("check", 0.002)
     metrics.count_recovered("lease_lost", 3)
-    server = serve(Settings(metrics_port=9871))
+    server = serve(Settings(metrics_address="127.0.0.1:9871"))
     assert server is not None
     try:
         text = httpx.get("http://127.0.0.1:9871/metrics").raise_for_status().text
@@ -34,7 +34,7 @@ def test_a_worker_serves_what_it_has_counted_and_only_that_page() -> None:
 
 
 def test_with_a_token_figures_are_for_who_has_it() -> None:
-    server = serve(Settings(metrics_port=9872, metrics_token="sesame"))
+    server = serve(Settings(metrics_address="127.0.0.1:9872", metrics_token="sesame"))
     assert server is not None
     try:
         place = "http://127.0.0.1:9872/metrics"
@@ -48,17 +48,17 @@ def test_with_a_token_figures_are_for_who_has_it() -> None:
 
 def test_figures_are_not_served_to_the_world_without_a_token() -> None:
     with pytest.raises(Misconfigured, match="METRICS_TOKEN"):
-        require_protected_metrics(Settings(metrics_port=9873, metrics_host="0.0.0.0"))
-    require_protected_metrics(Settings(metrics_port=9873, metrics_host="0.0.0.0", metrics_token="sesame"))
-    require_protected_metrics(Settings(metrics_host="0.0.0.0"))  # where nothing is served
+        require_protected_metrics(Settings(metrics_address="0.0.0.0:9873"))
+    require_protected_metrics(Settings(metrics_address="0.0.0.0:9873", metrics_token="sesame"))
+    require_protected_metrics(Settings())
 
 
 def test_without_a_port_or_with_one_that_is_taken_work_goes_on_without_figures() -> None:
     assert serve(Settings()) is None
-    first = serve(Settings(metrics_port=9874))
+    first = serve(Settings(metrics_address="127.0.0.1:9874"))
     assert first is not None
     try:
-        assert serve(Settings(metrics_port=9874)) is None
+        assert serve(Settings(metrics_address="127.0.0.1:9874")) is None
     finally:
         first.shutdown()
         first.server_close()

@@ -27,11 +27,11 @@ from orchestrator.clients.openstack.session.shared_lists import SharedLists
 from orchestrator.clients.openstack.session.tokens import Tokens
 from orchestrator.clients.openstack.transport import Answer, Request
 from orchestrator.clients.provider_calls import Reservation
-from orchestrator.config import settings
 from orchestrator.errors import ProviderBusy, ProviderError
 
 USER_AGENT: Final = "stack-orchestrator"
 UNAUTHORIZED: Final = 401
+CONCURRENCY: Final = 16  # requests at a time to a service of a project, at most: the number in use adapts
 # The name of a service in the header of its microversion, where it differs from the type.
 MICROVERSION_NAMES: Final = {"block-storage": "volume"}
 
@@ -39,7 +39,7 @@ MICROVERSION_NAMES: Final = {"block-storage": "volume"}
 @cache
 def budgets() -> Budgets:
     """Return the budgets of this process."""
-    return Budgets(settings().provider_concurrency)
+    return Budgets(CONCURRENCY)
 
 
 _connections = DeadlineAdapter(seconds=60.0)  # each request has its own deadline
