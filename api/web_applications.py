@@ -1,6 +1,6 @@
 """Web applications beside the API, such as the console: what the API offers them, and their places.
 
-An application is a distribution of its own. An entry point of GROUP names its place in the path and a
+An application is its own distribution. An entry point of GROUP names its place in the path and a
 function from `WebHost` to a WSGI application. The application knows the API by its HTTP interface only; this
 module offers what that interface cannot: the address of the API within the process, the caller and its
 rights before a page is made, and sealed cookies. It is all that an application may import. Errors are those
@@ -152,7 +152,7 @@ class WebHost:
             return None
 
     def end_session(self, digest: bytes, token: str | None, expires_at: float) -> None:
-        """End a session for all API processes and all copies of its cookie, with a token of its own."""
+        """End a session for all API processes and all copies of its cookie, with its own token."""
         ended_sessions.end(self._deps.database, digest, token, expires_at)
 
     def sign_in(self, environ: Mapping[str, Any], login: PasswordLogin) -> tuple[str, float]:

@@ -131,7 +131,7 @@ class Settings(BaseSettings):
     max_template_size: int = 256 * 1024 * 1024
     max_resources_per_stack: int = 2_000_000
     max_nested_stack_depth: int = 10
-    # Of a project without quotas of its own (operations/quotas/): DEFAULT_QUOTAS, with these instead.
+    # Of a project without quotas (operations/quotas/): DEFAULT_QUOTAS, with these instead.
     quotas: Annotated[dict[str, float], NoDecode] = Field(default_factory=dict, validate_default=True)
     # Requests per second and API process; 0 and -1: unlimited. api/limits/rate_limits.py.
     request_rate_per_caller: float = Field(default=0.0, ge=-1)

@@ -111,7 +111,7 @@ _threads: list[PeriodicThread | WebhookDeliveryThread | KeystoneCleanupThread | 
 
 @worker_process_init.connect
 def _preload_engine(**_: object) -> None:
-    watch("worker")  # a child process of its own
+    watch("worker")  # its own child process
     engine()
     gc_policy.freeze_loaded_objects()
 

@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 
 def rotated(entries: Sequence[T], number: int, count: int) -> list[T]:
-    """Return the entries, beginning with those of process `number` of `count`."""
+    """Return the entries, beginning with process `number` of `count`."""
     begin = len(entries) * number // count
     return [*entries[begin:], *entries[:begin]]
 
 
 class RotatedDir(pytest.Dir):
-    """A folder whose entries begin with those of the process."""
+    """A folder whose entries begin with the process's."""
 
     place: tuple[int, int]  # number of the process, number of processes
 

@@ -1,6 +1,6 @@
 """Rate limits of authenticated requests, per project and per caller: token buckets with a burst.
 
-Signals have a rate of their own, since they come in bursts from all servers of a stack at once. Requests
+Signals have their own rate, since they come in bursts from all servers of a stack at once. Requests
 that fail authentication are limited in `failed_logins.py`.
 
 Each API process counts separately, so the limits work without the broker and cost no round trip. An

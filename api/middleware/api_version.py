@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MARK: Final = "orchestrator.version"
 EMPTY_PROJECT: Final = "orchestrator.empty_project"
-QUERY_PATH: Final = "orchestrator.asked"  # path of a CloudFormation query, which has no path of its own
+QUERY_PATH: Final = "orchestrator.asked"  # path of a CloudFormation query, which has no path
 QUERY: Final = "/.query"  # route of these queries
 ACCEPTED: Final = "application/vnd.openstack.orchestration-v1.0"
 _PREFIX: Final = re.compile(r"/(v1(?:\.0)?)(?=/(?!/)|\Z)")

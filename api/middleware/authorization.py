@@ -11,7 +11,7 @@ from api.dependencies import caller, dependencies
 from api.middleware import audit_records
 from orchestrator.security.policy import policy_of, require
 
-# Views with a check of their own: the operation is in the body, the caller is authenticated by a signature,
+# Views with their own check: the operation is in the body, the caller is authenticated by a signature,
 # or roles alone do not decide. A name here is used by the audit of rejected requests.
 ASKING: Final = frozenset(
     {"stacks.act", "stacks.update", "cfn.query", "cfn.signal", "cfn.wait_condition", "catalogue.services"}

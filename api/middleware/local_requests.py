@@ -3,7 +3,7 @@
 Two facts are checked; with a simulated cloud only the second. The peer of the connection has a loopback
 address, regardless of how the socket was bound. The header Host has a loopback name, because a web page can
 give its own name an address of this machine (DNS rebinding), and its browser then treats our responses as
-those of the page.
+the page's.
 """
 
 from __future__ import annotations

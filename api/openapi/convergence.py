@@ -70,7 +70,7 @@ class Adoption(Shape):
 
 
 class Convergence(Shape):
-    """What was found, and what is done."""
+    """Findings and actions."""
 
     stack_id: Id
     stack_name: str = described("Stack.", "web")

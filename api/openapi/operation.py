@@ -31,7 +31,7 @@ class Response:
 class Operation:
     """A route and method.
 
-    `refuses` are error statuses in addition to those of every route. `path` replaces the route's path if
+    `refuses` are error statuses in addition to every route's. `path` replaces the route's path if
     callers use another; `text` extends the first line of the view's docstring.
     """
 

@@ -278,7 +278,7 @@ class UpdatePreview(Warned):
 
 
 class Action(Shape):
-    """A single key names the action; its value is ignored, except that of `converge`."""
+    """A single key names the action; its value is ignored, except for `converge`."""
 
     model_config = ConfigDict(
         extra="allow",

@@ -4,7 +4,7 @@
 and each small body without blocking: thousands of idle or slow clients cost a socket each but no thread. A
 larger body has a minimum rate (`BufferedSocket.SLOWEST`), a response has a send timeout, and the loop waits
 for the end of a connection and, if a project has too many requests in progress, for room (`postponement.py`).
-Health checks have threads of their own.
+Health checks have their own threads.
 """
 
 from __future__ import annotations

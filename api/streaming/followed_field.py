@@ -42,7 +42,7 @@ class Names:
 
 @dataclass(slots=True, eq=False)
 class Reload:
-    """A complete read in a thread of its own."""
+    """A complete read in its own thread."""
 
     thread: threading.Thread
     meanwhile: Names = field(default_factory=Names)

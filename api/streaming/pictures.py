@@ -23,7 +23,7 @@ from orchestrator.operations.pictures.history import PastField, oldest_event, pa
 from orchestrator.store.stacks.stacks import StackRow
 
 PRESENT: Final = dt.timedelta(seconds=1)  # as late as the states of a watched field
-RECENT: Final = dt.timedelta(seconds=30)  # the first picture of a later time is that of the present
+RECENT: Final = dt.timedelta(seconds=30)  # the first picture of a later time shows the present
 
 
 class Shown(NamedTuple):

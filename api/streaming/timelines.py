@@ -35,7 +35,7 @@ class Read:
     next_at: float  # earliest next read
 
     def is_of(self, version: Version) -> bool:
-        """Whether nothing has changed since; a version without the last events is that of no other time."""
+        """Whether nothing has changed since; a version without the last events has no other time."""
         return self.version == version and None not in version
 
 

@@ -16,8 +16,8 @@ software_configs = Blueprint("software_configs", __name__)
 
 @software_configs.get("/<project_id>/software_configs")
 def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the project's configs, newest first; with `global_tenant` those of all projects, if the policy
-    allows it.
+    """List the project's configs, newest first; with `global_tenant` the configs of all projects, if the
+    policy allows it.
     """
     everywhere = query_params.boolean("global_tenant")
     if everywhere:

@@ -15,7 +15,7 @@ software_deployments = Blueprint("software_deployments", __name__)
 
 @software_deployments.get("/<project_id>/software_deployments")
 def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the project's deployments, or those of a server."""
+    """List the deployments of the project, or of a server."""
     deployments = operations.list_deployments(operation_context(), query_params.text("server_id"))
     return json_response({"software_deployments": deployments})
 

@@ -55,7 +55,7 @@ OTHER_NAMES: Final = {
 
 @stacks.get("/<project_id>/stacks")
 def index(project_id: str) -> Response:  # noqa: ARG001 - every path starts with it
-    """List the project's stacks; with `global_tenant` those of all projects, if the policy allows it."""
+    """List the project's stacks; with `global_tenant` the stacks of all projects, if the policy allows it."""
     scope, admin = caller().scope, caller().is_admin
     if query_params.boolean("global_tenant"):
         require_named("stacks:global_index")

@@ -277,7 +277,7 @@ def _connected(
 
 @contextmanager
 def _translated(late: type[Exception], failed: type[Exception]) -> Iterator[None]:
-    """Translate the errors of sockets to those of httpcore."""
+    """Translate the errors of sockets to httpcore's."""
     try:
         yield
     except TimeoutError as error:

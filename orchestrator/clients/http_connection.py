@@ -1,7 +1,7 @@
 """Connections of HTTP/1.1, over which requests are sent in turn, each within its deadline.
 
 httpcore's connections, which are Python like their parser h11, need about three times the processor time
-(docs/internals/ceilings.md, section 7). Errors are those of httpcore. No redirect is followed, and proxies,
+(docs/internals/ceilings.md, section 7). Errors are httpcore's. No redirect is followed, and proxies,
 cookies and credentials of the environment are not used.
 """
 

@@ -89,7 +89,7 @@ class ResponseReader:
     """Collects the response to a request; informational responses before it are skipped.
 
     `is_complete`: all parts were received. `keeps_open`: the connection can carry another request. `headers`
-    are those of the head, without trailers.
+    belong to the head, without trailers.
     """
 
     def __init__(self, method: bytes) -> None:

@@ -56,7 +56,7 @@ _NAT64: Final = ip_network("64:ff9b::/96")
 def is_public(text: str) -> bool:
     """Whether an address is reachable from the public internet; a zone (`%eth0`) is ignored.
 
-    IPv4-mapped addresses and those of NAT64's well-known prefix are judged by the embedded IPv4 address.
+    IPv4-mapped addresses and NAT64's well-known prefix are judged by the embedded IPv4 address.
     6to4, Teredo and the local prefix of NAT64 are never public.
     """
     address = ip_address(text.partition("%")[0])

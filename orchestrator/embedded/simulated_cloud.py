@@ -18,7 +18,7 @@ from orchestrator.embedded.process import Child
 from orchestrator.errors import Misconfigured
 
 SIMULATED: Final = "simulated"
-PROGRAM: Final = "simulated_openstack"  # a distribution of its own; only started, never imported
+PROGRAM: Final = "simulated_openstack"  # its own distribution; only started, never imported
 PASSWORD_FILE: Final = "password"  # noqa: S105 - the name of a file
 OBJECTS_FILE: Final = "objects.sqlite"
 PASSWORD_BYTES: Final = 16

@@ -73,7 +73,7 @@ NODE_MOVES: Final = frozenset(
     }
 )
 NODE_ENDS: Final = ("ready", "failed", "dropped")
-# States of nodes that hold, or wait for, a resource; the first two are those of a visit.
+# States of nodes that hold, or wait for, a resource; the first two belong to a visit.
 STATES_AT_WORK: Final = ("checking", "waiting", "paused")
 STATES_VISITED: Final = ("checking", "waiting")
 

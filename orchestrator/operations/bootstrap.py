@@ -29,7 +29,7 @@ from orchestrator.store.connections.database import Database
 def build_planner(
     database: Database, cipher: Cipher, types: Mapping[str, ResourceType], settings: Settings
 ) -> Planner:
-    """Return a planner with caches of its own."""
+    """Return a planner with its own caches."""
     stacks = ChildStackLoader(database, cipher, types, settings, FileCache(database))
     return Planner(database, cipher, types, settings, ParameterCache(database, cipher), stacks)
 
@@ -41,7 +41,7 @@ def build_worker_context(
     settings: Settings,
     start_process: Callable[[int, int], None] | None = None,
 ) -> WorkerContext:
-    """Return the state that all checks of a worker process share; its caches are those of its planner.
+    """Return the state that all checks of a worker process share; its planner uses the same caches.
 
     `start_process` plans a large stack elsewhere, given its plan node and lease; by default in a process.
     """

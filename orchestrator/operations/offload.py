@@ -1,4 +1,4 @@
-"""Large bodies: parsed, validated and stored by a short-lived process with a memory limit of its own.
+"""Large bodies: parsed, validated and stored by a short-lived process with its own memory limit.
 
 An API process runs at most MAX_PROCESSES of them at a time, and at most half for the same project.
 
@@ -191,7 +191,7 @@ def _run_in_subprocess(
     size: int | None = None,
 ) -> Any:
     """Run `work` in a subprocess; return its answer or raise its error. Its processor time is limited by the
-    `size` of the texts that it reads, usually that of the body.
+    `size` of the texts that it reads, usually the body's size.
 
     Raises:
         TooManyLargeRequests: no slot became free in time.

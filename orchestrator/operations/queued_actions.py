@@ -53,7 +53,7 @@ def reason_of(action: str, in_progress: str) -> str:
 def start_or_drop(db: Connection[TupleRow], stack_id: int) -> list[CheckMessage]:
     """Start the queued action of a stack at rest, or drop it; return the messages to send.
 
-    Without effect if the stack has no queued action or is in progress. Opens a transaction of its own unless
+    Without effect if the stack has no queued action or is in progress. Opens its own transaction unless
     the caller has one.
     """
     with db.transaction():

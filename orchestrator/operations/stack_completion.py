@@ -155,7 +155,7 @@ def start_delete(
     db: Connection[TupleRow], stack_id: int, *, credential_id: int | None = None
 ) -> StartedTraversal | None:
     """Start the delete of a stack in the current transaction, even during another action; None when it is
-    deleted. `credential_id` is that of the caller, if that of the content is not valid any more.
+    deleted. `credential_id` is the caller's, if the content's is not valid any more.
     """
     opened = traversals.start_traversal(db, stack_id, "DELETE", credential_id=credential_id)
     snapshots.remove_all(db, stack_id)

@@ -1,6 +1,6 @@
 """Authenticators: one for each value of the setting `auth`. All have the same signature.
 
-Every authenticator except that of `auth = none` also accepts resource credentials.
+Every authenticator except with `auth = none` also accepts resource credentials.
 """
 
 from __future__ import annotations

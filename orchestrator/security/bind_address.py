@@ -41,7 +41,7 @@ def require_safe_sockets(settings: Settings) -> None:
     """Check the listening sockets of this process, which a server may have bound without our settings.
 
     Examples are `gunicorn --bind` and inherited sockets. Unix sockets are not checked, because a process
-    can have others than those of its API: `auth = none` rejects their requests (api/middleware).
+    can have others than its API's: `auth = none` rejects their requests (api/middleware).
 
     Raises:
         Misconfigured: without authentication, a socket is bound to another address than loopback.

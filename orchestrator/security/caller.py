@@ -49,7 +49,7 @@ def for_project(caller: Caller | None, project_id: str, *, admin: bool = False) 
 
     Without authentication every caller belongs to the project, with `admin` as an administrator. An
     authenticated admin may name any project in the path and keeps their own. A resource credential belongs to
-    its stack's project; a stack user of Keystone, who has a project of their own, may name either project.
+    its stack's project; a stack user of Keystone, who has their own project, may name either project.
 
     Raises:
         AccessDenied: the caller's token belongs to another project.

@@ -1,4 +1,4 @@
-"""Sign-in with a name and a password at Keystone, and sign-out, for callers without a token of their own."""
+"""Sign-in with a name and a password at Keystone, and sign-out, for callers without their own token."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def require(policy: Policy, name: str, caller: Caller) -> None:
 def type_policy(policy: Policy, caller: Caller) -> Callable[[str], None]:
     """Return a check that raises Forbidden for types that the caller may not use.
 
-    A type is governed by its own rule and by that of its namespace (`OS::Keystone::*`). Without a rule, every
+    A type is governed by its own rule and by its namespace's (`OS::Keystone::*`). Without a rule, every
     caller may use it.
     """
 
@@ -206,7 +206,7 @@ def _denied(policy: Policy, roles: Sequence[str]) -> DeniedTypes:
 
 
 class TypePermission:
-    """The permission of a caller for each type of content, and whether it is that of an administrator."""
+    """The permission of a caller for each type of content, and whether the caller is an administrator."""
 
     def __init__(self, policy: Policy, caller: Caller) -> None:
         """Compare the caller with themselves without their roles of administrators."""
@@ -229,7 +229,7 @@ class TypePermission:
 
 
 def without_admin(policy: Policy, roles: Sequence[str]) -> tuple[str, ...]:
-    """Return the roles without those of administrators; all, if the others do not permit to create stacks."""
+    """Return the roles without administrators' roles; all, if the others do not permit to create stacks."""
     rest = tuple([role for role in roles if role not in policy[IS_ADMIN] and role not in PRIVILEGED])
     return rest if allowed(policy, "stacks:create", Caller("", roles=rest)) else tuple(roles)
 

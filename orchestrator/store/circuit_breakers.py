@@ -1,6 +1,6 @@
 """Circuit breakers in the database: shared by all workers (operations/adr/0010).
 
-Every statement is a transaction of its own. A row exists while a service gives a project no answer, and for a
+Every statement is its own transaction. A row exists while a service gives a project no answer, and for a
 while afterwards, so that an outage with interruptions counts as one.
 """
 

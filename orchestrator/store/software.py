@@ -267,7 +267,7 @@ def get_deployment(db: Db, project_id: str, uuid: str, *, lock: bool = False) ->
 
 
 def list_deployments(db: Db, project_id: str, server_id: str | None) -> list[DeploymentRow]:
-    """Return the project's deployments, or those of a server, the oldest first."""
+    """Return the deployments of the project, or of a server, the oldest first."""
     values = {"project_id": project_id, "server_id": server_id}
     return [_deployment(row) for row in db.execute(LIST_DEPLOYMENTS, values).fetchall()]
 

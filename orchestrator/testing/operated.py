@@ -87,7 +87,7 @@ class Operated:
         verb(self.ctx, self.physical_id)
 
     def snapshot(self) -> JsonMapping:
-        """Request a copy under a token of its own."""
+        """Request a copy under its own token."""
         self.ctx = replace(self.ctx, action="SNAPSHOT", step="", token=f"{self.uuid}-s1")
         return self.kind.snapshot(self.ctx, self.physical_id)
 

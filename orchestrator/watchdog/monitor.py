@@ -1,4 +1,4 @@
-"""The monitor of a process: ends it when its interpreter hangs. A program of its own, started by `watch.py`
+"""The monitor of a process: ends it when its interpreter hangs. Its own program, started by `watch.py`
 as `python -I -S monitor.py PID SECONDS PROCESS SHARED TRACES COMMAND…`.
 
 The watched process shares a file with it: a count that its heartbeat thread increments each second, and the
@@ -71,7 +71,7 @@ def suspects(slots: Sequence[Slot], used: Mapping[int, float], total: float) -> 
     """Return the work that may have caused the hang, and whether it certainly has.
 
     A thread that used nearly all processor time since the last heartbeat is the cause. Otherwise a thread
-    sleeps with the interpreter lock: that of the only work, or that of the work that is done alone.
+    sleeps with the interpreter lock: of the only work, or of the work that is done alone.
 
     Args:
         slots: the work of all threads.

@@ -39,7 +39,7 @@ class _Watch:
     )
 
 
-_watches: dict[str, _Watch] = {}  # at most that of this process, under ""
+_watches: dict[str, _Watch] = {}  # at most this process's, under ""
 _work = threading.local()  # `slot`: the offset of the thread's slot
 
 

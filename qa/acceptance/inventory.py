@@ -1,4 +1,4 @@
-"""The objects of a cloud, compared with those of an earlier moment."""
+"""The objects of a cloud, compared with an earlier moment."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Outage:
         request_action(self.on.user, action, name, changed=changed, timeout_minutes=TIMEOUT_MINUTES)
 
     def _settled(self, stacks: int) -> str:
-        """Return how the objects differ from those of stacks, when services had the time to delete theirs."""
+        """Return how the objects differ from the stacks', when services had the time to delete theirs."""
         until = time.monotonic() + SETTLED_SECONDS
         while wrong := self._wrong(self.on.objects() - self.before, stacks):
             if time.monotonic() > until:

@@ -72,7 +72,7 @@ def template(*, changed: bool = False, suffix: str = "") -> dict[str, Any]:
 
 
 def wrong_counts(items: Iterable[Item], *, stacks: int = 1) -> str:
-    """Return how the objects differ from those of complete stacks, "" if they do not."""
+    """Return how the objects differ from complete stacks', "" if they do not."""
     found = Counter(item.collection for item in items)
     counted = (found | OBJECTS).keys() - UNCOUNTED
     expected = {key: stacks * OBJECTS[key] for key in counted}

@@ -5,7 +5,7 @@
 The directory holds `expected.json` and `templates/`. Those templates are used whose types all exist here, and
 of which Heat accepts the types of services. `OPENSTACK_DIR` names a control plane; without it, the cloud is
 simulated. Servers, agents and wait conditions are signalled as their guests would. After each stack and at
-the end, the objects of the cloud must be those of the beginning. Exits with 1 if a template fails.
+the end, the objects of the cloud must be the same as at the beginning. Exits with 1 if a template fails.
 """
 
 from __future__ import annotations

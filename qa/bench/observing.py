@@ -257,7 +257,7 @@ class Bench:
 def measure_observation(
     sizes: Iterable[int] = SIZES, tell: Callable[[str], None] = lambda _: None
 ) -> ObserveRuns:
-    """Measure all sizes on a database of its own."""
+    """Measure all sizes on its own database."""
     with tempfile.TemporaryDirectory(prefix="orchestrator-bench-") as name:
         folder = Path(name)
         folder.chmod(0o711)  # as root, the database runs under another account

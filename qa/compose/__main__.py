@@ -159,7 +159,7 @@ def scale_during_a_create(project: Project) -> None:
 
 
 def read_metrics(project: Project) -> None:
-    """Read the metrics of the API, and those of a worker from the network of the containers."""
+    """Read the metrics of the API, and a worker's from the network of the containers."""
     token = (project.folder / "secrets" / "metrics_token").read_text().strip()
     headers = {"Authorization": f"Bearer {token}"}
     assert httpx.get(f"{API}/metrics").status_code in {401, 403}

@@ -151,7 +151,7 @@ def measure_fairness(on: Installation) -> Iterator[Verdict]:
 
 def measure_cpu(on: Installation) -> Iterator[Verdict]:
     """Create and delete many servers, for a client that asks for the status once a second. PostgreSQL, the
-    broker and the simulated cloud are processes of their own and do not count.
+    broker and the simulated cloud are their own processes and do not count.
     """
     template = stacks.servers(MANY)
     click.echo(f"Python {sys.version}")  # builds of the same version differ by a fifth of the processor time

@@ -2,7 +2,7 @@
 
     HEAT_VENV/bin/python qa/schema_parity/heat_facts.py > qa/schema_parity/heat-27.0.1.json
 
-Runs in an environment of its own (`pip install openstack-heat==27.0.1`) and imports nothing of this project.
+Runs in its own environment (`pip install openstack-heat==27.0.1`) and imports nothing of this project.
 """
 
 from __future__ import annotations

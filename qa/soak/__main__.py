@@ -44,7 +44,7 @@ def main(
     settings: tuple[str, ...],
     keep: Path | None,
 ) -> None:
-    """Send random requests to an installation of its own and kill its processes."""
+    """Send random requests to its own installation and kill its processes."""
     signal.signal(signal.SIGTERM, _terminated)  # child processes are stopped at exit
     chosen = dict(setting.split("=", 1) for setting in settings)
     plan = Plan(

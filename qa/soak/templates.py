@@ -144,7 +144,7 @@ INSIDE = dict(zip(NESTED, (1, 2, 2), strict=True))  # things, by file
 
 
 def nested(resources: Resources) -> set[str]:
-    """Return the names of those that are stacks of their own."""
+    """Return the names of those that are their own stacks."""
     return {name for name, snippet in resources.items() if snippet["type"] in NESTED}
 
 

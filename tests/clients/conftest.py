@@ -52,7 +52,7 @@ def projects() -> Iterator[str]:
 
 @pytest.fixture
 def openstack(up: Up, driver: Driver, projects: Iterator[str]) -> Openstack:
-    """The `openstack` command in a project of its own."""
+    """The `openstack` command in its own project."""
     return Openstack(driver, up.url, next(projects))
 
 

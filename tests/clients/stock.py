@@ -1,4 +1,4 @@
-"""The stock clients: an environment of their own, made once a machine, and a process of it that runs them."""
+"""The stock clients: their own environment, made once a machine, and a process of it that runs them."""
 
 from __future__ import annotations
 

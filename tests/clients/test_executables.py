@@ -1,4 +1,4 @@
-"""The stock clients as they are installed: each command a process of its own."""
+"""The stock clients as they are installed: each command its own process."""
 
 from __future__ import annotations
 

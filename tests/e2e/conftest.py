@@ -53,8 +53,8 @@ def built(tree: Path, place: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel, those of `packages/` and, later in its path, the dependencies that the
-    tests run with.
+    """An environment with the wheel, the wheels of `packages/` and, later in its path, the dependencies that
+    the tests run with.
     """
     trees = [path.parent for path in TREE.glob("packages/*/pyproject.toml")]
     own = [built(tree, tmp_path_factory.mktemp("own")) for tree in trees]

@@ -1,4 +1,4 @@
-"""`orchestrator up` as a fork of the fork server of the tests, without imports of its own.
+"""`orchestrator up` as a fork of the fork server of the tests, without imports.
 
 Its own fork server is a fork, too, made before anything else happens in this process: the launcher requests
 it at a socket, as it requests workers of a fork server. Everything else is as in the command.

@@ -1,4 +1,4 @@
-"""`orchestrator up` as people start it: a process of its own, spoken to over HTTP and signals."""
+"""`orchestrator up` as people start it: its own process, spoken to over HTTP and signals."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Up:
         )
 
     def _forked(self, arguments: Sequence[str], env: Mapping[str, str]) -> Forked | None:
-        """Start a fork. A new database of its own is a copy."""
+        """Start a fork. Its own new database is a copy."""
         database = self.data_dir / "postgres"
         if "ORCHESTRATOR_DATABASE_URL" not in env and not database.exists():
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Fifty clients at once, each making, changing and removing stacks of its own: no 5xx, no stack lost."""
+"""Fifty clients at once, each making, changing and removing its own stacks: no 5xx, no stack lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A third party's resource type, in a package of its own, installed from its wheel and from its sdist."""
+"""A third party's resource type, in its own package, installed from its wheel and from its sdist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel, in an environment of its own outside the tree, runs the server."""
+"""The wheel, in its own environment outside the tree, runs the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tenant of an installation: requests over HTTP in a project of its own."""
+"""A tenant of an installation: requests over HTTP in its own project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API behind gunicorn, as it is deployed, in a process of its own; and raw bytes to it."""
+"""The API behind gunicorn, as it is deployed, in its own process; and raw bytes to it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Another region: a second installation behind its own API on loopback, with its own tokens.
 
-`region` has two projects. For readers of `catalog_file` each is a region of its own: "north" and "south". A
+`region` has two projects. For readers of `catalog_file` each is its own region: "north" and "south". A
 thread of this process does its work.
 """
 

@@ -37,7 +37,7 @@ from tests.scenarios.fake_cloud import Crash
 IN_PLACE = ("a", "b", "c", "ca")
 FIXED = ("!a", "!b")
 
-# How a call fares. Those of `ASKED` were carried out, or will be when time passes.
+# How a call fares. Calls in `ASKED` were carried out, or will be when time passes.
 FATES = ("done", "busy", "refused", "silent", "late", "lost", "killed", "killed late", "killed after")
 ERRORS = ("broken", "dead")  # of a create or a change: it is carried out, and comes to nothing
 CALL_HOURS = 2  # every call ends within its deadline: it cannot last as long

@@ -2,7 +2,7 @@
 continue.
 
 Everything comes from a single seed: the order of deliveries, repeats, losses, deaths, lost leases, the
-provider's answers. A worker is an engine with connections of its own; a worker that stops between two
+provider's answers. A worker is an engine with its own connections; a worker that stops between two
 statements lets another run, or a user ask, or time pass, and then goes on as if nothing had happened. That is
 how two
 workers meet here, without threads.
@@ -68,7 +68,7 @@ Delivered = CheckMessage | ObservationMessage | RoundMessage
 
 @dataclass
 class Worker:
-    """A process: connections and memory of its own."""
+    """A process: its own connections and memory."""
 
     database: Database
     engine: WorkerContext

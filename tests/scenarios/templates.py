@@ -1,6 +1,6 @@
 """Templates made and changed at random: every resource, edge and value may come, go or turn round.
 
-With a depth, some of the resources are stacks of their own: made from a file with two parameters, `P` and
+With a depth, some of the resources are their own stacks: made from a file with two parameters, `P` and
 `F`, and one output, `a`.
 """
 

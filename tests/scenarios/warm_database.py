@@ -77,7 +77,7 @@ class Kept:
         self._db.execute(COUNTERS)
 
     def close(self) -> None:
-        """Let go of all connections but those of threads that have ended."""
+        """Let go of all connections except of threads that have ended."""
         self.database.engine.dispose()
         self._close_sweeps()
         self._db.close()

@@ -46,7 +46,7 @@ def failures(session: Session, *, name: str, revision: int | None) -> None:
 
 
 def _add(branch: Tree, failure: JsonMapping) -> None:
-    """Add a failure; reason and next step are printed for causes without causes of their own."""
+    """Add a failure; reason and next step are printed for causes without their own causes."""
     line = Text("✘ ", style="red")
     line.append(clean(failure["resource_name"]), style="bold")
     line.append(f"  {clean(failure['resource_type'] or '')}", style="dim")

@@ -57,7 +57,7 @@ def trace(session: Session, *, name: str, revision: int | None, file: Path | Non
     """Write the last action of a stack as a trace for Perfetto.
 
     Open the file with https://ui.perfetto.dev. Each resource has a slice with its phases: queued, at the
-    provider, waiting for ready. Nested stacks that took part in the action are processes of their own, at
+    provider, waiting for ready. Nested stacks that took part in the action are their own processes, at
     most 1,000. The file has at most 100,000 operations; larger nested stacks are left out, with a warning.
     With --revision it has the stack only.
     """

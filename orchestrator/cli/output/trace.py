@@ -1,7 +1,7 @@
 """A timeline as a trace in the JSON format of Chrome, which Perfetto opens. Pure.
 
 A resource type and a nested stack are processes, and operations that do not overlap share a thread. Each
-operation is a slice with its phases below it. The critical path is a process of its own.
+operation is a slice with its phases below it. The critical path is its own process.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class Orchestrations(Mapping[str, Endpoint]):
 
 @contextmanager
 def provider_errors() -> Iterator[None]:
-    """Translate keystoneauth1's errors to those of a provider.
+    """Translate keystoneauth1's errors to provider errors.
 
     Raises:
         ProviderError: Keystone rejects the credentials.

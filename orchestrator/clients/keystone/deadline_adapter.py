@@ -129,7 +129,7 @@ class HeldConnection:
 
 @contextmanager
 def call_deadline(deadline: Deadline) -> Iterator[None]:
-    """Let all requests of this thread end at `deadline`, those of keystoneauth1 for a token included."""
+    """Let all requests of this thread end at `deadline`, keystoneauth1's for a token included."""
     token = _call.set(deadline)
     try:
         yield

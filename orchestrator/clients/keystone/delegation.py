@@ -202,7 +202,7 @@ def keystone_session(user: ServiceUser, delegation: Delegation | None = None) ->
 def token_session(user: ServiceUser, token: str, contents: JsonMapping | None = None) -> Any:
     """Return a session with a caller's own token; it ends when the token expires.
 
-    `contents` are those of the token, if Keystone has validated it already: then requests with this token
+    `contents` belong to the token, if Keystone has validated it already: then requests with this token
     share a session, and the endpoints are discovered once.
 
     Raises:

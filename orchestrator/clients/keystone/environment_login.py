@@ -10,7 +10,7 @@ from orchestrator.clients.keystone.deadline_adapter import with_deadline
 
 PREFIX: Final = "OS_"
 LOGIN_SECONDS: Final = 20.0
-# The names of these variables differ from those of the options of keystoneauth1.
+# The names of these variables differ from keystoneauth1's options.
 SYNONYMS: Final = {"project_name": "OS_TENANT_NAME", "project_id": "OS_TENANT_ID"}
 
 

@@ -16,7 +16,7 @@ REBUILD: Final = "2.57"  # accepts user data and a key
 ATTACH: Final = "2.49"  # accepts a tag
 QUOTAS: Final = "2.35"  # later ones reject quotas of networks
 CONSOLES: Final = "2.8"
-KEY_TYPES: Final = "2.10"  # types, and keys of other users; later microversions create no keys of their own
+KEY_TYPES: Final = "2.10"  # types, and keys of other users; later microversions create no keys
 GROUP_POLICIES: Final = "2.15"  # of server groups: soft policies
 GROUP_RULES: Final = "2.64"  # of server groups
 

@@ -1,7 +1,7 @@
 """Failures of OpenStack's services as errors of a provider.
 
 The errors state the fate of the request (docs/plugins.md, "Facts and errors"): refused, refused
-temporarily, not sent, or sent and not answered. Messages are those of the service, with the HTTP status, the
+temporarily, not sent, or sent and not answered. Messages come from the service, with the HTTP status, the
 name of the service and the id of the request, so that an operator finds it in the logs of the service.
 """
 
@@ -82,7 +82,7 @@ def with_request_id(message: str, request_id: str | None) -> str:
 
 
 class ReportedBy:
-    """Names a service in the errors of the body that name none: login failures are those of keystone."""
+    """Names a service in the errors of the body that name none: login failures are keystone's."""
 
     __slots__ = ("_service",)
 

@@ -2,7 +2,7 @@
 
 Of a notification only the ids of objects and of their project are read. Services send them with
 `[oslo_messaging_notifications] driver = messagingv2`. Those in RabbitMQ are read directly
-(`notification_queue.py`), those of other brokers with oslo.messaging (extra `notifications`).
+(`notification_queue.py`), other brokers' with oslo.messaging (extra `notifications`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import orjson
 from orchestrator.clients.openstack.notification_queue import SCHEMES, NotificationQueue
 from orchestrator.errors import Misconfigured
 
-POOL: Final = "stack-orchestrator"  # workers share a queue, beside those of other listeners
-# Each service publishes in an exchange of its own, unless its `control_exchange` is set.
+POOL: Final = "stack-orchestrator"  # workers share a queue, beside the queues of other listeners
+# Each service publishes in its own exchange, unless its `control_exchange` is set.
 EXCHANGES: Final = ("nova", "neutron", "cinder", "openstack")
 # Of events that begin an action, nothing can be observed yet; reports of usage do not state a change.
 EVENTS: Final = (
@@ -71,7 +71,7 @@ def read_message(body: bytes) -> Named | None:
 def named_objects(context: Mapping[str, Any], event_type: str, payload: Any) -> Named | None:
     """Return the objects of a notification, None without a project or without objects: pure.
 
-    The project of the object counts before that of the caller, who may be an administrator.
+    The object's project counts before the caller's, who may be an administrator.
     """
     if not isinstance(payload, Mapping):
         return None

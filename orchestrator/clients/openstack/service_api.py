@@ -49,8 +49,8 @@ class ServiceApi:
     """A service, called as a credential. Every request ends within `deadline_seconds`.
 
     Paths are relative to the endpoint of the major version: `/servers`. Each method raises the errors of
-    `errors.py`. `microversion` is that of one request, by default that of the service's class. `headers` are
-    sent in addition to those of the layer.
+    `errors.py`. `microversion` holds for one request; default: the service class's. `headers` are
+    sent in addition to the layer's.
     """
 
     service: ClassVar[str]  # as Heat names it, and in the faults: nova
@@ -154,7 +154,7 @@ class ServiceApi:
         return lists if usable and isinstance(lists, SharedLists) else None
 
     def _scope(self) -> Query:
-        """Return the query that restricts a list to the project: administrators see those of others."""
+        """Return the query that restricts a list to the project: administrators see other projects."""
         project_id = getattr(self._transport, "project_id", "")
         return {self.project_filter: project_id} if self.project_filter and project_id else {}
 
@@ -171,7 +171,7 @@ class ServiceApi:
 
         Raises:
             NotListedYet: a young object is newer than the list.
-            Unlisted: the object needs a request of its own.
+            Unlisted: the object needs its own request.
         """
         asked = self._calls.asked_at
         listing = shared.of(self.service, target.path, str(target.query), target.microversion or "")
@@ -376,7 +376,7 @@ def _object(answer: Answer) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-@lru_cache(maxsize=256)  # there are few: those of requests, and the limits of services
+@lru_cache(maxsize=256)  # there are few: of requests, and the limits of services
 def _number(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 

@@ -91,7 +91,7 @@ def effective(rules: Iterable[Rule], place: Place) -> Effective:
 
 def _specificity(rule: Rule, place: Place) -> tuple[int, int, int, bool, int]:
     """Resources before types before stacks; then the innermost stack, and the longest path. The policy of a
-    stack counts before that of its environment.
+    stack counts before its environment's.
     """
     inner = [id_ for id_, _ in reversed(place.stacks)]
     stack_id = rule.stack_id

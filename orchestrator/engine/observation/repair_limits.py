@@ -52,7 +52,7 @@ class _Member:
 
 
 def admit(candidates: Iterable[tuple[Unit, Candidate]], limits: Limits) -> Admission:
-    """Return which repairs start: first those of members that are out of service, then the oldest faults."""
+    """Return which repairs start: first of members that are out of service, then the oldest faults."""
     units: dict[Unit, dict[str, _Member]] = defaultdict(lambda: defaultdict(_Member))
     for unit, candidate in candidates:
         member = units[unit][candidate.member]

@@ -10,7 +10,7 @@ JITTER: Final = 0.1  # share of the interval
 
 MAX_SINGLE: Final = 50  # named objects of a group with a request each in a round
 OBJECTS_PER_REQUEST: Final = 20  # a list of so many objects costs a service about as much as a request
-HASTENED_SHARE: Final = 4.0  # from the start of a round to that of a hastened one, in durations of the round
+HASTENED_SHARE: Final = 4.0  # from the start of a round to a hastened start, in durations of the round
 MIN_HASTENED: Final = 0.5  # seconds, likewise
 
 LOSS_SHARE: Final = 0.2

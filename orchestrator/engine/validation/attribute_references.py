@@ -56,7 +56,7 @@ def unknown_attribute(
     functions: Container[str],
 ) -> Diagnostic:
     """Return the fault of a reference to an attribute that the type of resource `name` does not have, at its
-    first use in `values`; `functions` are those of the template's version.
+    first use in `values`; `functions` belong to the template's version.
     """
     keys, place = find_get_attr(values, name, attribute)
     location = path_in_message(keys, functions, place)

@@ -1,6 +1,6 @@
 """The resource types that a caller may not use (operations/adr/0027). Pure.
 
-A type is governed by its own rule of the policy and by that of its namespace, `OS::Keystone::*`; it is
+A type is governed by its own rule of the policy and by its namespace's, `OS::Keystone::*`; it is
 permitted if both are.
 """
 
@@ -19,7 +19,7 @@ class DeniedTypes:
 
     @classmethod
     def of(cls, rules: Collection[str]) -> DeniedTypes:
-        """Return those of stored rules."""
+        """Return the denied types of stored rules."""
         return cls(frozenset(rules)) if rules else NONE_DENIED
 
     def __bool__(self) -> bool:

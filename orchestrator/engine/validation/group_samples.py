@@ -1,7 +1,7 @@
 """Sample members of a group, for validation before they exist (docs/internals/resource-types.md §A6).
 
 A sample stands for all members with the same definition. Like in Heat, its fault names the path through the
-group's child stack; its location is that of the definition in the parent template.
+group's child stack; its location is the definition's in the parent template.
 """
 
 from __future__ import annotations

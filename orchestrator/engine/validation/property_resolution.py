@@ -102,7 +102,7 @@ class Resolved:
         self.sealed = False  # whether the names of the properties are secret as well
         self.secrets: set[str] = set(secret)  # properties that contain a secret
         properties = body.get("properties")
-        if properties.__class__ is not dict:  # absent, or a fault of its own
+        if properties.__class__ is not dict:  # absent, or its own fault
             properties = {}
         view.made = 0
         if len(properties) == 1:  # possibly a function that returns all of them

@@ -106,7 +106,7 @@ class TypeEnvironment:
         globals: JsonMapping | None = None,
         fetch: Fetch | None = None,
     ) -> TypeEnvironment:
-        """Return that of a root stack with default limits; `globals` is the operator's registry.
+        """Return the resolver of a root stack with default limits; `globals` is the operator's registry.
 
         Raises:
             InvalidTemplate: the registry is malformed.
@@ -120,7 +120,7 @@ class TypeEnvironment:
         return resource_type if resource_type is not None and is_offered(resource_type, self.offers) else None
 
     def child(self, resource_name: str, target: Target | None) -> TypeEnvironment:
-        """Return that of the stack nested in a resource."""
+        """Return the resolver of the stack nested in a resource."""
         return replace(
             self,
             registry=self.registry.child(resource_name, target),

@@ -89,7 +89,7 @@ def abandon(context: OperationContext, stack: StackRow) -> Abandoned:
 def adoption_request(context: OperationContext, request: StackRequest) -> tuple[StackRequest, Adopted]:
     """Return the create request for a stack to adopt, and the state of its existing resources.
 
-    Parameters, environment, files and tags of the request override those of the data.
+    Parameters, environment, files and tags of the request override the data's.
 
     Raises:
         NotSupported: adopting is disabled.
@@ -146,7 +146,7 @@ def _opened(context: OperationContext, sealed: object) -> JsonMapping:
 
 
 def _environment(data: JsonMapping, secrets: JsonMapping, environment: Environment) -> JsonObject:
-    """Return the environment of the data merged with that of the request; `secrets` has hidden values."""
+    """Return the environment of the data merged with the request's; `secrets` has hidden values."""
     written = {name: body for name, body in _mapping(data, "environment").items() if body is not None}
     stored = Environment.parse(written, of_request=True)
     hidden, hidden_defaults = secrets.get("parameters") or {}, secrets.get("parameter_defaults") or {}

@@ -2,7 +2,7 @@
 
 It is written in slices while it is read: memory does not grow with the stack. Secrets are masked, and stored
 encrypted under `sealed` at the end: only this installation can decrypt them, for the same project (see
-`adopt_abandon.py`). The document of a nested stack replaces that of its resource.
+`adopt_abandon.py`). The document of a nested stack replaces its resource's.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _resource(row: ExportRow, cipher: Cipher) -> tuple[JsonObject, JsonObject | 
 def _child(
     database: Database, cipher: Cipher, stack: StackRow, row: ExportRow, body: JsonMapping
 ) -> Iterator[bytes] | None:
-    """Return the document of a nested stack, which replaces that of its resource."""
+    """Return the document of a nested stack, which replaces its resource's."""
     child = stacks.child(database, stack, row.child_id or 0)
     revision = None if child is None else desired(database, child)
     if child is None or revision is None:

@@ -46,7 +46,7 @@ class StoredChildView:
         resource_name: str,
         resolver_of: Callable[[ChildState], TypeResolver] | None = None,
     ) -> None:
-        """`resolver`, `stack_id` and `resource_name` are those of the parent's stack and resource.
+        """`resolver`, `stack_id` and `resource_name` belong to the parent's stack and resource.
         `resolver_of` returns the resolver of a child stack's resources; without it, attributes of stacks
         nested in the child are not read.
         """

@@ -35,7 +35,7 @@ LOGIN_FAILURE: Final = "AuthorizationFailure: "  # in the reason of a stack
 
 
 def author_of(caller: Caller) -> JsonObject:
-    """Return what a revision records about its author."""
+    """Return the record of a revision's author."""
     return {
         "user": caller.user,
         "user_id": caller.user_id,
@@ -162,7 +162,7 @@ def _require_none(context: OperationContext, stack: StackRow, login: Login | Non
 
 
 def _of_child(context: OperationContext, stack: StackRow) -> int | None:
-    """Return the credential of a nested stack: that of the whole tree, which must be the caller's.
+    """Return the credential of a nested stack: the whole tree's, which must be the caller's.
 
     Raises:
         Forbidden: the content of the tree has another author.

@@ -97,7 +97,7 @@ def create_credential(
 
 def roles_to_delegate(settings: Settings, login: Login, *, needs_admin: bool) -> tuple[str, ...]:
     """Return the names of the roles to delegate: those that the operator configured, by default all of the
-    token, without those of administrators unless the content needs them.
+    token, without administrators' unless the content needs them.
 
     Raises:
         MissingCredential: the token lacks a configured role.

@@ -41,7 +41,7 @@ def configured_domain(settings: Settings) -> StackDomain | None:
 
 @dataclass(frozen=True, slots=True)
 class StackUserProvisioner:
-    """The user of a visited resource (`ctx.users`); each statement is a transaction of its own."""
+    """The user of a visited resource (`ctx.users`); each statement is its own transaction."""
 
     db: Db
     cipher: Cipher

@@ -44,7 +44,7 @@ PURPOSE: Final = "correction after a late request"
 
 
 class Correction(NamedTuple):
-    """What a late request has changed: properties, or whether the object is suspended."""
+    """The effect of a late request: properties, or whether the object is suspended."""
 
     mark: MarkRow | None = None
     suspended: bool | None = None  # as it is, and should not be

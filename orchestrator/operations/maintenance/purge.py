@@ -110,7 +110,7 @@ def purge_steps(db: Connection[TupleRow], policy: Policy) -> Iterator[DeletedRow
 
 
 def _groups(db: Connection[TupleRow], part: purging.PurgeTarget, values: JsonMapping) -> Iterator[list[int]]:
-    """Yield groups of stacks; a stack is a group of its own where it may have many rows to delete."""
+    """Yield groups of stacks; a stack is its own group where it may have many rows to delete."""
     if part.probe is None:
         yield values["stacks"]
     else:

@@ -2,7 +2,7 @@
 the broker is harmless (invariant 1).
 
 A sweep runs beside every worker, in a single process at a time. It runs the jobs of `jobs.py` whose
-conditions hold; each part of a job is a transaction of its own. Its cost depends on the amount of due work,
+conditions hold; each part of a job is its own transaction. Its cost depends on the amount of due work,
 not on the total amount.
 """
 

@@ -63,7 +63,7 @@ class ListRound:
     def __init__(
         self, engine: WorkerContext, db: Db, group: Group, types: Mapping[str, ResourceType]
     ) -> None:
-        """Read the resources, before any list is requested. `types` are those of the group with lists."""
+        """Read the resources, before any list is requested. `types`: of the group, with lists."""
         self.engine, self.db, self.group, self.types = engine, db, group, types
         self.findings, self.lease = Findings(db, group), Lease(db, group)
         self.expected: dict[str, dict[str, tuple[Watched, ...]]] = defaultdict(dict)

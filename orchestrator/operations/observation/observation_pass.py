@@ -34,8 +34,8 @@ def start(
     re_enqueue_seconds: float,
     credential_id: int | None = None,
 ) -> list[ObservationMessage]:
-    """Start a pass over the resources of a stack, or join the running pass. `credential_id` is that of the
-    caller, in place of that of the content. Run in a transaction.
+    """Start a pass over the resources of a stack, or join the running pass. `credential_id` is the
+    caller's, in place of the content's. Run in a transaction.
     """
     if not observations.begin(db, stack_id, reason, credential_id):
         return []

@@ -119,7 +119,7 @@ def _fail(db: Db, group: Group, error: Exception, seconds: float) -> None:
 
 
 def _longest(db: Db, group: Group) -> float:
-    """Return the longest interval: that of the policies, or the default."""
+    """Return the longest interval: of the policies, or the default."""
     default = SINGLE_SECONDS if group.kind == "single" else MAX_SECONDS
     if group.kind in OF_PROJECT:
         return default

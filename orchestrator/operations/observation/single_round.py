@@ -38,7 +38,7 @@ class SingleRound:
     def __init__(
         self, engine: WorkerContext, db: Db, group: Group, types: Mapping[str, ResourceType]
     ) -> None:
-        """Read the resources after those of the last task."""
+        """Read the resources after the last task's."""
         self.engine, self.db, self.group, self.types = engine, db, group, types
         self.items = watched.following(db, group.project_id, list(types), group.after_id, MAX_ITEMS)
         self.findings, self.lease = Findings(db, group), Lease(db, group)

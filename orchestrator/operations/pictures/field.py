@@ -47,7 +47,7 @@ class Arrangement:
 
     def groups(self, database: Database, *, takes_draft: bool = False) -> tuple[FineGroups, Tree, bool]:
         """Return the groups, and whether they are a first picture; the first call computes them. With
-        `takes_draft`, those of a large field that are not computed yet are by stack and type only.
+        `takes_draft`, levels of a large field that are not computed yet are by stack and type only.
         """
         is_draft = self.is_draft or (takes_draft and not self.is_grouped and len(self.order) > LARGE)
         with self._locks[is_draft]:

@@ -85,7 +85,7 @@ def _omitted(events: dict[str, int], names: Sequence[str], found: bytes) -> int:
 
 def state_at(code: int, *, existed: bool, is_older: bool) -> int:
     """Return the state of a resource after its last event, given with the last event that is not of a
-    delete (store/pictures/history.py). The delete of a replaced object is not that of the resource, which
+    delete (store/pictures/history.py). The delete of a replaced object does not delete the resource, which
     existed.
     """
     if code == NO_EVENT:

@@ -21,7 +21,7 @@ from orchestrator.template.functions import ALL
 from orchestrator.template.parameters import ParameterValues
 from orchestrator.template.template import Template
 
-EARLY_RELEASE = True  # start resources before what they require is ready; a benchmark compares both
+EARLY_RELEASE = True  # start resources before their requirements are ready; a benchmark compares both
 
 
 class PlannedDefinitions:

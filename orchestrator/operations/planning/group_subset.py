@@ -48,7 +48,7 @@ def index_spans(members: Members, resolver: TypeResolver) -> list[Span] | None:
 
 
 def is_large_group(template: Template, max_members: int) -> bool:
-    """Whether a template is that of a group with more than `max_members` members."""
+    """Whether a template belongs to a group with more than `max_members` members."""
     return isinstance(template.resources, MemberDefinitions) and len(template.resources) > max_members
 
 

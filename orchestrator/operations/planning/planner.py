@@ -1,6 +1,6 @@
 """Plan a traversal: write its resources and graph nodes (docs/internals/protocol.md rule 6).
 
-The check of the plan node plans a small stack in place. A process of its own plans a large stack
+The check of the plan node plans a small stack in place. Its own process plans a large stack
 (`operations/planner_process.py`), and the process of an offloaded request plans the stack that it accepted.
 An interrupted plan is resumed after its last slice: a slice holds no node without the nodes that it releases,
 and the next planner reads the nodes already written.
@@ -106,7 +106,7 @@ class Planner:
     ) -> repository.Settled | None:
         """Write the whole plan of a small stack's first traversal or delete; None when it needs slices.
 
-        `inputs` are those of a first traversal, if they were read already. Return at most `max_enqueued`
+        `inputs`: of a first traversal, if they were read already. Return at most `max_enqueued`
         messages.
         """
         small = SmallPlanner(self.stacks, self.parameters, self._queue_of())

@@ -37,7 +37,7 @@ from orchestrator.store.planning import bulk_writer, plan_inputs, small_plans
 from orchestrator.store.stacks import resources
 from orchestrator.template.group_template import Members, is_members
 
-MAX_INLINE_BYTES = 100_000  # a larger template is planned by a process of its own
+MAX_INLINE_BYTES = 100_000  # a larger template is planned by its own process
 MAX_RESOURCES_IN_PLACE = 2_000  # planned by a worker itself
 MAX_DEPOSED_IN_PLACE = 10_000  # the plan of deposed resources reads less of each
 STOP_SECONDS = 10.0  # time for a planner process to release its node

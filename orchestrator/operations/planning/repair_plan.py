@@ -35,7 +35,7 @@ MAX_VISITED: Final = 2_000  # resources; with more of them the whole stack is pl
 
 @dataclass(frozen=True)
 class DefinitionsInForce:
-    """The definitions in force of the resources of a repair, in the place of those of a template."""
+    """The definitions in force of the resources of a repair, in place of a template's."""
 
     stored: Mapping[str, StoredDefinition]
 

@@ -39,7 +39,7 @@ Db = Connection[TupleRow]
 
 
 class TooLarge(Exception):
-    """The plan needs a process of its own; nothing of this plan is written."""
+    """The plan needs its own process; nothing of this plan is written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Preview an update of nested stacks, each with a preview of its own (docs/internals/rest-api.md §5.7)."""
+"""Preview an update of nested stacks, each with its own preview (docs/internals/rest-api.md §5.7)."""
 
 from __future__ import annotations
 

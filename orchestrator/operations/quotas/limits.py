@@ -1,4 +1,4 @@
-"""Limits per project: those of the settings, unless the operator has set others for the project."""
+"""Limits per project: from the settings, unless the operator has set others for the project."""
 
 from __future__ import annotations
 

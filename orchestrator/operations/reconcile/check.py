@@ -81,7 +81,7 @@ def check_external(
 ) -> list[CheckMessage]:
     """The same for nodes of external types: their commits are on disk before the next step
     (docs/internals/protocol.md rule 5). Several nodes are answered by a list that they share, and released
-    for tasks of their own otherwise (adr/0022).
+    for their own tasks otherwise (adr/0022).
 
     Raises:
         UNREACHABLE: as `check_local`.
@@ -173,7 +173,7 @@ def _check_with_lease(
         else ([], [])
     )
     visits = [visit for part in parts for visit in part]
-    if attempt.repeats:  # a plan may run in a process of its own by now, under our lease
+    if attempt.repeats:  # a plan may run in its own process by now, under our lease
         visits = [visit for visit in visits if isinstance(visit, ResourceVisit) or visit.node_id in claimed]
     if not visits:  # late or duplicate message
         return messages

@@ -154,7 +154,7 @@ class OtherIncarnations:
 def _observed(operation: ResourceOperation, physical_id: str, context: Context) -> Observation:
     """Observe an object that was released or reclaimed, and carry out the steps that this requires.
 
-    The steps are not recorded: `resource.step` is that of the open operation. A later visit repeats them.
+    The steps are not recorded: `resource.step` belongs to the open operation. A later visit repeats them.
     """
     services = operation.services._replace(record_step=lambda _visit, _state: True)
     state = replace(operation.state, physical_id=physical_id, step=None)

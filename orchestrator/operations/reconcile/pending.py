@@ -44,7 +44,7 @@ class Drop(NamedTuple):
 
 
 class Separate(NamedTuple):
-    """A visit that is not answered by a shared list: it is released for a task of its own (adr/0022)."""
+    """A visit that is not answered by a shared list: it is released for its own task (adr/0022)."""
 
     visit: Visit
 

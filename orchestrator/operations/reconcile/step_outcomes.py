@@ -149,7 +149,7 @@ def find_object(operation: ResourceOperation, context: Context) -> bool:
 
 
 def may_search(operation: ResourceOperation, context: Context) -> bool:
-    """Return whether an object that `find` returns is that of the resource: it has the token, or a create
+    """Return whether an object that `find` returns belongs to the resource: it has the token, or a create
     request was not answered.
     """
     lost = operation.state.unanswered or operation.resource.lost_seconds is not None

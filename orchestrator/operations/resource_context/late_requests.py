@@ -1,4 +1,4 @@
-"""Record requests that may still be carried out, after newer ones: those without an answer, and those of a
+"""Record requests that may still be carried out, after newer ones: without an answer, or of a
 worker that lost its lease (operations/adr/0025). The objects are observed until then
 (`operations/maintenance/late_requests.py`). Creates and deletes are searched and repeated instead
 (docs/internals/protocol.md rule 4).

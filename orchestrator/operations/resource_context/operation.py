@@ -157,7 +157,7 @@ class ResourceOperation(NamedTuple):
 
     def context(self, action: str, elapsed: float | None = None, attempt: int | None = None) -> Context:
         """Return the context of a verb, `elapsed` seconds into the operation; None: as long as it is open.
-        The token is that of the present attempt, or of `attempt`.
+        The token belongs to the present attempt, or to `attempt`.
         """
         services, type_ = self.services, self.resource_type
         access, stack_context = NO_ACCESS, None
@@ -293,7 +293,7 @@ def context(
     calls: ProviderCalls | None = None,
 ) -> Context:
     """Return the context of a verb, `elapsed` seconds into the operation; None: as long as it is open. The
-    token is that of the present attempt, or of `attempt`; `name_limit` that of the type.
+    token belongs to the present attempt, or to `attempt`; `name_limit` to the type.
     """
     resource, stack = visit.resource, visit.stack
     return operation_context(

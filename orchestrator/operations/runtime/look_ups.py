@@ -1,4 +1,4 @@
-"""When objects that are missing in lists were looked up: those of other projects are in no list at all."""
+"""When objects that are missing in lists were looked up: objects of other projects are in no list."""
 
 from __future__ import annotations
 

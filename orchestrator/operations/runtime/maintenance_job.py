@@ -48,7 +48,7 @@ class MaintenanceJob:
     """A kind of periodic work.
 
     The sweep evaluates the conditions of all jobs in a single statement: a sweep without work costs no more.
-    A condition may contain `%(timeout)s`, the timeout of actions without one of their own.
+    A condition may contain `%(timeout)s`, the timeout of actions without a timeout.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 The threads of a process share the interpreter, so each computing request delays all others. A project has
 `ALONE` turns, and only `SHARED` turns while the process receives requests of other projects. Its further
-requests wait, and those of other projects compute in the meantime. A project that has used `CREDIT_SECONDS`
+requests wait, and other projects compute in the meantime. A project that has used `CREDIT_SECONDS`
 more than `SHARE` of the interpreter waits before its next requests. The load of the database counts as well:
 a part of the time in which a request waits, and the size of its body. A request returns its turn while it
 waits for a server or a subprocess (`paused`).

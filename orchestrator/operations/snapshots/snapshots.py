@@ -68,7 +68,7 @@ def take(context: OperationContext, stack: StackRow, body: Body, *, wait: bool =
         InvalidRequest: the body is missing, or the name is not valid.
         ActionInProgress: the stack is not idle, and the snapshot is not queued.
         ActionQueued: another action is queued.
-        LimitExceeded: it has the maximum number of snapshots, or the project that of stored bytes.
+        LimitExceeded: it has the maximum number of snapshots, or the project its stored bytes.
     """
     name = _name(body)
     quota = context.quota("snapshots_per_stack")

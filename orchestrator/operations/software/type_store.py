@@ -1,7 +1,7 @@
 """Software configs and deployments for resource types (`ctx.software`): the encrypted rows of
 `store/software.py`.
 
-Each method is a transaction of its own; none is open while a type continues. A change to a deployment by
+Each method is its own transaction; none is open while a type continues. A change to a deployment by
 another caller reaches its resource as a signal: durable, in order, and processed under the resource's lease.
 """
 
@@ -64,11 +64,11 @@ Connect = Callable[[], AbstractContextManager[Db]]
 
 @dataclass(frozen=True, slots=True)
 class DeploymentStore:
-    """The store for a visit or for a request; `resource_id` and `operation` are those of the visit.
+    """The store for a visit or for a request; `resource_id` and `operation` belong to the visit.
 
     With `masks`, what it publishes is for a caller who is not the agent of the server: secrets are masked.
     `secrets` returns the secret values of the visited resource, which its secret configs record; None: not
-    known. `read_secrets` has those of the secret configs that the visit has read: what it makes of them is
+    known. `read_secrets` has the secrets of the configs that the visit has read: what it makes of them is
     secret, too.
     """
 

@@ -75,7 +75,7 @@ def requested_action(body: Body) -> str:
 def cancel_update(context: OperationContext, stack: StackRow) -> list[CheckMessage]:
     """Roll back to the last completed revision; operations in progress finish first.
 
-    The content runs with the credential of its author, as after a failure. That of a nested stack, whose
+    The content runs with the credential of its author, as after a failure. A nested stack's, whose
     revisions have no author, counts as submitted by the caller.
     """
     with ExitStack() as cleanup:
@@ -160,7 +160,7 @@ def check(context: OperationContext, stack: StackRow) -> list[Message]:
     A stack at rest that has reached its desired revision gets a CHECK traversal, and so does a stack that was
     never complete, unless operations are open; that CHECK fails. In any other case the resources are observed
     by a pass, which changes neither the action nor the status of the stack. A running check or pass is
-    joined. If the credential of the author is not valid any more, the check has that of the caller.
+    joined. If the credential of the author is not valid any more, the check has the caller's.
     """
     with (
         credential_for_operation(context, stack) as credential,

@@ -51,7 +51,7 @@ def list_tree(
     *,
     with_values: bool = False,
 ) -> Iterator[tuple[StackRow, ResourceRow]]:
-    """Yield the resources of a stack, then those of the stacks below it, each with its stack."""
+    """Yield the resources of a stack, then of the stacks below it, each with its stack."""
     tree = [stack, *descendants(context.database, stack, levels)]
     templates = in_planning(context, tree)
     for one in tree:

@@ -1,6 +1,6 @@
 """The resource types that the installation offers: installed types, and templates of the operator.
 
-The operator's environment applies as for a stack without an environment of its own: a name mapped to a
+The operator's environment applies as for a stack without its own environment: a name mapped to a
 template is that template, a name mapped to nothing is removed, an alias can be looked up but is not listed
 (docs/internals/rest-api.md §10.2).
 """

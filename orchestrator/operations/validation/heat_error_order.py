@@ -52,7 +52,7 @@ def heat_first(errors: Sequence[Diagnostic], keywords: Keywords) -> list[Diagnos
         keys = (fault for fault in errors if fault.code == "unknown-key" and fault.path.startswith(inside))
         first = next(keys, first)
     rest = (error for error in errors if error is not first)
-    # Heat reports an unknown section with an error type of its own only in a nested template.
+    # Heat reports an unknown section with its own error type only in a nested template.
     reported = replace(first, heat_type="StackValidationFailed") if first.code == "unknown-section" else first
     return [reported, *rest]
 

@@ -220,8 +220,8 @@ def _with_lookups(check: Callable[[], _Checked], cloud: Cloud | None, project_id
 def _parse(
     settings: Settings, request: StackRequest, warnings: list[Diagnostic]
 ) -> tuple[Draft, Environment, Mapping[str, str]]:
-    """Return the request's template, its environment, and the files to store; `warnings` collects those of
-    environments.
+    """Return the request's template, its environment, and the files to store; `warnings` collects those
+    about environments.
     """
     limits = Limits.of(settings)
     _check_size(request, settings.max_template_size)

@@ -87,7 +87,7 @@ class NestedTemplateReport:
     """Describes nested templates at all levels, up to a maximum number."""
 
     def __init__(self, context: OperationContext, files: Mapping[str, str]) -> None:
-        """`files` are those of the request."""
+        """`files`: of the request."""
         self.context, self.files = context, files
         self.remaining = MAX_DESCRIBED_TEMPLATES
 

@@ -44,7 +44,7 @@ def types_denied_to(context: OperationContext) -> DeniedTypes:
 class ReturnedContent(NamedTuple):
     """What a caller needs who returns to a revision."""
 
-    denied_types: Sequence[str]  # to the next revision: those of its author and those of the caller
+    denied_types: Sequence[str]  # to the next revision: its author's and the caller's
     needs_admin: bool  # a type of the content is reserved to administrators
 
 

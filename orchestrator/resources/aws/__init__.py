@@ -1,6 +1,6 @@
 """Resource types of CloudFormation on OpenStack's services. Start with `mapped_type.MappedType`.
 
-mapped_type.py              types whose resources are those of an OpenStack type, with other property names
+mapped_type.py              types whose resources belong to an OpenStack type, with other property names
 tags.py                     the property `Tags`
 instance.py                 AWS::EC2::Instance
 instance_properties.py      its properties

@@ -135,7 +135,7 @@ def _floating_ip(neutron: Network, props: Mapping[str, Value]) -> JsonObject:
 
 
 def _port(neutron: Network, props: Mapping[str, Value]) -> JsonObject:
-    """Return the port of the properties; with an address as EIP, that of the instance.
+    """Return the port of the properties; with an address as EIP, the instance's.
 
     Raises:
         ProviderError: it does not exist.

@@ -1,4 +1,4 @@
-"""The volumes of an instance: attachments that have no resource of their own."""
+"""The volumes of an instance: attachments without a resource."""
 
 from __future__ import annotations
 

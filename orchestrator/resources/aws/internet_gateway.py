@@ -17,7 +17,7 @@ ATTACH: Final = "attach"
 
 
 class InternetGateway(ResourceType):
-    """The external network of the cloud; there is no object of its own."""
+    """The external network of the cloud; it has no object."""
 
     name = "AWS::EC2::InternetGateway"
     calls_out = False
@@ -36,7 +36,7 @@ class InternetGateway(ResourceType):
 
 
 class VpcGatewayAttachment(ResourceType):
-    """Connects the route tables of a VPC with the external network. Its physical id is that of the VPC."""
+    """Connects the route tables of a VPC with the external network. Its physical id is the VPC's."""
 
     name = "AWS::EC2::VPCGatewayAttachment"
     service = "neutron"

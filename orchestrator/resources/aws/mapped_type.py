@@ -1,4 +1,4 @@
-"""Types whose resources are those of an OpenStack type, with the property names of CloudFormation."""
+"""Types whose resources belong to an OpenStack type, with the property names of CloudFormation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MappedType(ResourceType):
         raise NotImplementedError(self.name)
 
     def observed_properties(self, ctx: Context, actual: JsonMapping) -> JsonObject:
-        """Return actual properties; `actual` are those of the target."""
+        """Return actual properties; `actual` belong to the target."""
         return {}
 
     def attribute_values(self, ctx: Context, physical_id: str, observation: Observation) -> JsonObject:

@@ -1,6 +1,6 @@
 """Results of deployments through an object store (TEMP_URL_SIGNAL).
 
-A deployment has a container. Each publication has an object of its own in it, so that a late result of an
+A deployment has a container. Each publication has its own object in it, so that a late result of an
 earlier action is not taken for the result of a newer action.
 """
 

@@ -1,7 +1,7 @@
 """Signals through temporary URLs of an object store: an agent without credentials puts an object, and
 observations read it.
 
-Each resource has a container of its own, so that an agent that signals after the delete gets 404.
+Each resource has its own container, so that an agent that signals after the delete gets 404.
 """
 
 from __future__ import annotations

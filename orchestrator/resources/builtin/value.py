@@ -103,7 +103,7 @@ def _sure(props: Mapping[str, Value]) -> Any:
         raise ProviderError(str(error), kind="ValueError") from None
 
 
-# The type names are those of parameters, the accepted values those of properties.
+# The type names are parameters', the accepted values properties'.
 _AS: Final[Mapping[str, Mapping[str, Property]]] = {
     type_name: {"value": Property(schema_type)}
     for type_name, schema_type in (

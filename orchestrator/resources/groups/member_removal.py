@@ -9,7 +9,7 @@ from orchestrator.errors import ProviderError
 from orchestrator.json_types import JsonMapping
 from orchestrator.template.index_ranges import Ordinals
 
-MAX_DIGITS: Final = 18  # digits; longer names are never those of members
+MAX_DIGITS: Final = 18  # digits; members never have longer names
 
 Victims = Literal["oldest", "newest", "outdated"]
 Mode = Literal["append", "update"]

@@ -62,7 +62,7 @@ def same_items(before: Value, after: Value) -> bool:
 class Field:
     """A property as an attribute of an object."""
 
-    key: str = ""  # the name of the attribute; "": that of the property
+    key: str = ""  # the name of the attribute; "": the name of the property
     to_api: Callable[[Value], Value] = unchanged
     from_api: Callable[[Value], Value] = unchanged
     equal: Callable[[Value, Value], bool] = are_equal  # of two values of the property
@@ -267,7 +267,7 @@ class CollectionType(RuledType):
         return Created(physical_id, ctx.data)
 
     def delete(self, ctx: Context, physical_id: str) -> Observation | None:
-        """Delete the object, if it is that of the resource; while it is in use, the request is repeated."""
+        """Delete the object, if it belongs to the resource; while it is in use, the request is repeated."""
         api, collection, parent = self.api(ctx), self.collection, self.parent(ctx, ctx.properties)
         ended = Observation(exists=False) if self.ends_at_once else None
         if self.parent_property and not parent:

@@ -220,11 +220,11 @@ def tags(token: str, given: Sequence[str] | None) -> list[str]:
 
 
 def own_tags(actual: Mapping[str, Any]) -> list[str]:
-    """Return the tags of an object without that of the request token."""
+    """Return the tags of an object without the request token's."""
     return sorted(tag for tag in actual.get("tags") or () if not tag.startswith(TAG_PREFIX))
 
 
 def changed_tags(actual: Mapping[str, Any], given: Sequence[str] | None) -> list[str]:
-    """Return new tags for an object, which keeps that of the request token."""
+    """Return new tags for an object, which keeps the request token's."""
     kept = [tag for tag in actual.get("tags") or () if tag.startswith(TAG_PREFIX)]
     return [*dict.fromkeys(given or ()), *kept]

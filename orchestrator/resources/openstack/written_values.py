@@ -107,7 +107,7 @@ def subnets_of(network: Any, resources: Definitions) -> Iterator[str]:
 
 
 def port_subnets(port: ResourceDefinition, resources: Definitions) -> list[Any]:
-    """Return the subnets of a port: those of its addresses, else all subnets of its network."""
+    """Return the subnets of a port: of its addresses, else all subnets of its network."""
     addresses = written(port, "fixed_ips")
     items = addresses if isinstance(addresses, list) else ()
     named = [member(item, "subnet", "subnet_id") for item in items]

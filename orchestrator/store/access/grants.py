@@ -62,7 +62,7 @@ WHERE r.stack_id = %(stack_id)s AND r.name = ANY(%(policies)s) AND NOT r.deposed
 """
 
 
-# Which of some texts are keys or ids of Keystone users, and which of some hashes are those of tokens.
+# Which of some texts are keys or ids of Keystone users, and which of some hashes belong to tokens.
 KNOWN: Final = """
 SELECT a.key, a.keystone_user, a.token_hash FROM access a
 WHERE a.key = ANY(%(texts)s::text[]) OR a.keystone_user = ANY(%(texts)s::text[])
@@ -155,7 +155,7 @@ def by_user(db: Db, user_id: str) -> AccessRow | None:
 
 
 def known(db: Db, texts: Sequence[str], hashes: Sequence[bytes]) -> KnownCredentials:
-    """Return the texts that are keys or ids of users, and the hashes that are those of tokens."""
+    """Return the texts that are keys or ids of users, and the hashes of tokens."""
     rows = db.execute(KNOWN, {"texts": list(texts), "hashes": list(hashes)}).fetchall()
     names = {name for key, user, _ in rows for name in (key, user) if name is not None}
     digests = {bytes(digest) for *_, digest in rows if digest is not None}

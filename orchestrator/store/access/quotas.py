@@ -67,7 +67,7 @@ def refuse_full(db: Db, limit: Limit | None) -> None:
 
 
 def maximum(db: Db, project_id: str, name: str) -> int | None:
-    """Return the limit of a project; None if that of the settings applies."""
+    """Return the limit of a project; None if the settings apply."""
     rows = fetch_prepared(db, READ, {"project_id": project_id, "name": name})
     return rows[0][0] if rows else None
 

@@ -1,4 +1,4 @@
-"""New sessions: their settings, and the checks that each can write and has a server process of its own.
+"""New sessions: their settings, and the checks that each can write and has its own server process.
 
 A standby, or a primary that is read-only for the time of a switchover, accepts connections and refuses every
 change. Such a session is refused at its start; libpq does the same with `target_session_attrs=read-write`.
@@ -68,7 +68,7 @@ _tested: dict[
 
 
 def open_session(connect: Callable[[], C], settings: Mapping[str, str] | None = None) -> C:
-    """Return a connection with `settings` and a server process of its own; `connect` opens it.
+    """Return a connection with `settings` and its own server process; `connect` opens it.
 
     Raises:
         Misconfigured: a pooler distributes the statements of a session over several server processes.
@@ -121,7 +121,7 @@ def _writable_process(row: tuple[Any, ...]) -> int:
 
 
 def _reset(connection: psycopg.Connection[Any], settings: Mapping[str, str]) -> None:
-    """Replace the state of the session, which may be that of an earlier client, by `settings`."""
+    """Replace the state of the session, which an earlier client may have left, by `settings`."""
     name = connection.info.parameter_status("application_name") or ""
     _run(connection, RESET)
     kept = {"application_name": name, "client_encoding": "UTF8"}

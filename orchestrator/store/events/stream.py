@@ -1,7 +1,7 @@
 """The events of many stacks, in the order that `events.py` defines for a single stack.
 
 A position is a sequence: the transaction and the id of an event. All selected events before it have been
-read. When no selected events are left, the position is that of the oldest open transaction, before which
+read. When no selected events are left, the position is the oldest open transaction, before which
 nothing can be written any more: an idle reader does not scan the events of other projects repeatedly.
 """
 
@@ -47,7 +47,7 @@ class EventPage:
 
 @dataclass(frozen=True, slots=True)
 class EventScope:
-    """The selected stacks: those of a project or a single root stack, down to a number of nested levels.
+    """The selected stacks: of a project or a single root stack, down to a number of nested levels.
 
     `texts` are filters as in `events.FILTERS`; `only_stacks` leaves out the events of resources.
     """

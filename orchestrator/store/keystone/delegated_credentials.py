@@ -3,7 +3,7 @@
 The content of a revision runs with the credential of its author, `revision.credential_id`. The traversal to a
 revision gives it to the stack, `stack.credential_id`, and the visit that starts the update of a child gives
 it to the child. The completion of the root gives it to children that the update has not changed. An operation
-that a caller has requested may have a credential of its own: a DELETE or CHECK
+that a caller has requested may have its own credential: a DELETE or CHECK
 (`stack.operation_credential_id`, which the next traversal clears), or an observation pass. Credentials that
 none of them refers to are released by the search of the reaper. The statement that completes the delete of a
 stack releases all of them (`traversals/completion.py`).
@@ -206,7 +206,7 @@ def is_refused(db: Db, root_id: int) -> bool:
 
 
 def in_force(db: Db, stack_id: int) -> HeldCredential | None:
-    """Return the credential that a stack runs with: that of its content, or of its DELETE."""
+    """Return the credential that a stack runs with: for its content, or its DELETE."""
     return _first(fetch_prepared(db, FIND_IN_FORCE, {"stack_id": str(stack_id)}))
 
 

@@ -36,7 +36,7 @@ FROM roots CROSS JOIN LATERAL (
 GROUP BY x.queue
 """
 
-# Blocked nodes have no index: their number is that of the last progress count of the stacks in progress.
+# Blocked nodes have no index: their number comes from the last progress count of the stacks in progress.
 NODES: Final = f"""
 SELECT 'queued', count(*) FROM graph_node WHERE state = 'queued'
 UNION ALL SELECT 'checking', count(*) FROM graph_node WHERE state = 'checking'

@@ -113,7 +113,7 @@ REVISIONS: Final = PurgeTarget(
 )
 
 # Definitions of deleted revisions, unless a resource was built from them: its deletion and its comparison
-# need the definition. The visits of a traversal use those of the desired revision.
+# need the definition. The visits of a traversal use the desired revision's.
 DEFINITIONS: Final = PurgeTarget(
     "definitions",
     "resource_definition",

@@ -117,7 +117,7 @@ WITH s AS MATERIALIZED (
 UPDATE graph_node n SET state = 'dropped', enqueued_at = NULL FROM o WHERE n.id = o.id
 """
 
-# A child stack without a timeout of its own ends with its parent, unless it is changed independently of it.
+# A child stack without its own timeout ends with its parent, unless it is changed independently of it.
 TIMED_OUT = """
 SELECT id, traversal FROM stack s
 WHERE status = 'IN_PROGRESS' AND (owner_id IS NULL OR timeout_mins IS NOT NULL
@@ -166,7 +166,7 @@ def bound_transactions(db: Db) -> None:
 
 
 def due(db: Db, limit: int, shared_lists: Mapping[str, str]) -> list[CheckMessage]:
-    """Queue the waiting nodes that are due. `shared_lists` are those of resource types: the messages of nodes
+    """Queue the waiting nodes that are due. `shared_lists`: of resource types: the messages of nodes
     that only observe an operation without faults name theirs.
     """
     rows = db.execute(DUE, {"limit": limit}).fetchall()

@@ -32,7 +32,7 @@ def take(db: Db, conditions: Sequence[str], apart: float, default_timeout: float
     """Return the conditions that hold; None if another sweep began within the last `apart` seconds.
 
     A condition is the one of the statement that does the work, or wider, and is answered by the same index.
-    `%(timeout)s` is `default_timeout`, the timeout of actions without one of their own.
+    `%(timeout)s` is `default_timeout`, the timeout of actions without a timeout.
     """
     statement = f"{TAKE}{', '.join(conditions)} FROM turn"
     rows = fetch_prepared(db, statement, {"apart": apart, "timeout": default_timeout})

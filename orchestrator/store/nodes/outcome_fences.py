@@ -1,4 +1,4 @@
-"""The rows that an outcome may write: those of its lease, or those that are free."""
+"""The rows that an outcome may write: under its lease, or free."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Final
 from orchestrator.store.nodes.outcome_builder import SHOWN, EventRule, NodeEffect, OutcomeStatement
 from orchestrator.store.nodes.outcome_sql import DEPOSE
 
-# The row is that of the replacement, except for the id of the resource, which is that of the deposed
+# The row describes the replacement, except for the id of the resource, which is that of the deposed
 # resource. The deposed resource gets the events of a completed update (`was_healthy`), then the replacement
 # those of its creation.
 SETTLE_INLINE_REPLACEMENT: Final = OutcomeStatement(

@@ -1,6 +1,6 @@
 """The SQL around a visit: claim nodes, read them, release them, and keep the dispatch window filled.
 
-Each statement is a transaction of its own (docs/internals/protocol.md rules 1-4, 15). The outcomes of visits
+Each statement is its own transaction (docs/internals/protocol.md rules 1-4, 15). The outcomes of visits
 are in `outcome_sql.py`; `repository.py` has the functions that run the statements.
 """
 
@@ -232,7 +232,7 @@ UPDATE graph_node SET state = 'queued', lease = NULL, leased_until = NULL, enque
 WHERE id = %(id)s AND state = 'checking' AND lease = %(lease)s
 """
 
-# Nodes of a task that was to observe several of them: each is visited in a task of its own (adr/0022).
+# Nodes of a task that was to observe several of them: each is visited in its own task (adr/0022).
 SEPARATE = """
 WITH released AS (
     UPDATE graph_node n

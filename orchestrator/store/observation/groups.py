@@ -1,6 +1,6 @@
 """Observation groups: which are due, who holds them, and the end of a round.
 
-Every statement is a transaction of its own. A message carries only the id of a group and may be lost or
+Every statement is its own transaction. A message carries only the id of a group and may be lost or
 repeated: `enqueued_at` is set with the message and cleared by the claim, so a second message finds nothing.
 """
 

@@ -87,7 +87,7 @@ def begin(
     db: Db, root_id: int, stack_ids: Collection[int], purpose: str, names: Sequence[str], *, automatic: bool
 ) -> StartedTraversal:
     """Start an update of a locked stack to its present revision, which visits the marked resources of the
-    stacks `stack_ids` in its tree. `names` are those of the resources.
+    stacks `stack_ids` in its tree. `names`: of the resources.
     """
     children.mark_stale(db, root_id, *stack_ids)
     started = traversals.start_traversal(db, root_id, "UPDATE", automatic=automatic)

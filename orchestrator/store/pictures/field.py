@@ -49,7 +49,7 @@ WHERE root_id = %(root_id)s AND depth > %(depth)s AND deleted_at IS NULL ORDER B
 """
 
 # The arrays of a stack in a row: a row per resource would cost more than all of the rest. Types are 64-bit
-# hashes. The order is that of the index; replaced incarnations are left out afterwards.
+# hashes. The order follows the index; replaced incarnations are left out afterwards.
 ROWS: Final = f"""
 SELECT x.stack_id, string_agg(int8send(x.id), ''), string_agg(x.letter, ''), json_agg(x.name)::text,
     string_agg(int8send(hashtextextended(x.type, 0)), '')
@@ -67,7 +67,7 @@ SELECT r.id FROM resource_verdict v JOIN resource r ON r.id = v.resource_id
 WHERE v.root_id = %(root_id)s AND v.confirmed AND {check_in("v.verdict", DRIFTED_STATES)} AND {CURRENT}
 """
 
-# Of the latest definition of each name: that of the desired revision, or the last one of a resource that the
+# Of the latest definition of each name: the desired revision's, or the last of a resource that the
 # revision removes.
 REQUIREMENTS: Final = f"""
 SELECT d.stack_id, json_agg(d.name)::text, json_agg(array_to_string(d.requires, '{SEPARATOR}'))::text

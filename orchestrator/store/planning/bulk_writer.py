@@ -201,7 +201,7 @@ def cleanups(db: Db, stack_id: int, traversal: int) -> dict[str, int]:
 
 
 def has_written_slices(db: Db, stack_id: int, traversal: int, plan: int) -> bool:
-    """Whether an interrupted run of this plan wrote nodes; their ids are above that of the plan's node."""
+    """Whether an interrupted run of this plan wrote nodes; their ids are above the plan node's."""
     values = {"stack_id": stack_id, "traversal": traversal, "plan": plan}
     row = db.execute(HAS_WRITTEN_SLICES, values).fetchone()
     return row is not None and row[0]

@@ -22,7 +22,7 @@ Db = Connection[TupleRow]
 # Members with the same definition: its digest, its type, the first index, and the index after the last.
 Span = tuple[str, str, int, int]
 
-# The digest is that of `template.group_template.MemberDefinition` for a member without requirements.
+# The digest equals `template.group_template.MemberDefinition`'s for a member without requirements.
 CHANGED_MEMBERS: Final = f"""
 WITH span AS (
     SELECT * FROM unnest(%(digests)s::text[], %(types)s::text[], %(first)s::bigint[], %(beyond)s::bigint[])

@@ -2,7 +2,7 @@
 
 A watcher registers before it reads, with a share lock on the row of the watched resource. A signal that is
 being written is then either read by the watcher, or its writer sees the watcher; after the registration
-reading is sufficient. A watcher is woken, or notified by a signal of its own (`store/signals/queue.py`),
+reading is sufficient. A watcher is woken, or notified by its own signal (`store/signals/queue.py`),
 which is as durable as any other: no watcher polls.
 """
 

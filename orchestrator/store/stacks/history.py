@@ -1,6 +1,6 @@
 """Reads the history of a stack: its revisions in order, the effects of each, and the causes of failures.
 
-The effects of a revision are counted from the stack's events, between its own start and that of the next
+The effects of a revision are counted from the stack's events, between its own start and the start of the next
 action. An operation that ends after it was superseded counts for the revision in which it ended.
 """
 

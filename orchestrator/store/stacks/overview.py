@@ -52,7 +52,7 @@ class SlowStack:
 
 @dataclass(frozen=True, slots=True)
 class RootCause:
-    """A failure of a stack that is not that of a nested stack."""
+    """A failure of a stack that comes from no nested stack."""
 
     stack_uuid: str
     stack_name: str

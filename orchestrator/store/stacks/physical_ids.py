@@ -8,7 +8,7 @@ from typing import Final
 from orchestrator.store.connections.database import Database
 from orchestrator.store.connections.prepared import fetch_prepared
 
-# Conditions on a resource `r`. In a materialized query of their own, whose plan cannot be another.
+# Conditions on a resource `r`. In their own materialized query, whose plan cannot be another.
 IS_NAMED: Final = """hashtextextended(r.physical_id, 0) = ANY(ARRAY(
         SELECT hashtextextended(x, 0) FROM unnest(%(ids)s::text[]) AS x))
     AND r.physical_id = ANY(%(ids)s::text[])"""

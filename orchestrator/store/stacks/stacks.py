@@ -201,7 +201,7 @@ def find(
 ) -> StackRow | None:
     """Return a stack by id, deleted stacks too, or else by the name of a live root stack of the project.
 
-    `everywhere` is for admins: by id they find the stacks of all projects, by name those of their own.
+    `everywhere` is for admins: by id they find the stacks of all projects, by name only in their own project.
     """
     uuid = _like_uuid(name_or_id)
     with database.borrow() as db:
@@ -304,7 +304,7 @@ def count_stacks(database: Database, project_id: str | None, query: StackQuery) 
 
 
 def _visible(project_id: str | None) -> ColumnElement[bool]:
-    """A stack is accessible from its own project and from that of its users; listings show only the
+    """A stack is accessible from its own project and from its users' project; listings show only the
     former.
     """
     if project_id is None:
@@ -321,7 +321,7 @@ def _rows() -> Select[Any]:
 
 
 def _filtered(statement: Select[Any], project_id: str | None, query: StackQuery) -> Select[Any]:
-    """Add all conditions except for those of the page."""
+    """Add all conditions except for the page's."""
     if project_id is not None:
         statement = statement.where(Stack.project_id == project_id)
     for name, texts in query.filters.items():

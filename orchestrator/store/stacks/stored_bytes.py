@@ -1,5 +1,5 @@
 """Stored bytes of a project: templates, files and the other contents of revisions, snapshots and software
-configs; those of deleted stacks too, until they are purged (adr/0008).
+configs; of deleted stacks too, until they are purged (adr/0008).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from orchestrator.store.connections.database import Database
 
 Db = Connection[TupleRow]
 
-# The columns of a revision. Its texts have rows of their own (`project_content`).
+# The columns of a revision. Its texts have their own rows (`project_content`).
 REVISION_BYTES: Final = """octet_length(%(environment)s::json::text) + octet_length(%(files)s::jsonb::text)
         + octet_length(%(parameters)s::json::text) + octet_length(%(outline)s::json::text)
         + coalesce(octet_length(%({sealed})s::bytea), 0)"""

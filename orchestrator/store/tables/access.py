@@ -104,7 +104,7 @@ class EndedSession(Base):
 
 
 class Quota(Base):
-    """A limit of a project, in place of that of the settings."""
+    """A limit of a project, in place of the settings'."""
 
     __tablename__ = "quota"
 

@@ -21,7 +21,7 @@ class Credential(Base):
 
     `making`: requested, not yet owned by a stack; `held`: owned by the root stack, and used by all stacks
     below it; `going`: to be removed. A credential that is `making` for too long becomes `going`. A stack
-    holds those of its desired revision, of its last good revision, and of a caller's delete or check.
+    holds credentials for its desired revision, its last good revision, and a caller's delete or check.
     """
 
     __tablename__ = "credential"

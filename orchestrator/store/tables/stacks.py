@@ -97,7 +97,7 @@ class Stack(Base):
     )  # this traversal leaves all provider objects in place
     credentials: Mapped[bytes | None]  # encrypted
     credential_id: Mapped[int | None]  # the content of the stack runs with it
-    operation_credential_id: Mapped[int | None]  # that of the caller of this DELETE or CHECK, if delegated
+    operation_credential_id: Mapped[int | None]  # the caller's, of this DELETE or CHECK, if delegated
     username: Mapped[str] = mapped_column(server_default="")
     user_project_id: Mapped[str | None]
     created_at: Mapped[dt.datetime] = mapped_column(server_default=now)
@@ -176,7 +176,7 @@ class Revision(Base):
 
     `outline` is the part that responses need without the template: version, description, parameter schemas,
     outputs. `sealed` holds the values of hidden parameters, encrypted; their names are in `parameters` with a
-    null. `author` is who submitted the content; that of a child's revision is its root's. A revision of an
+    null. `author` is who submitted the content; a child's revision has its root's. A revision of an
     older version has none, and runs with the credential of its stack.
     """
 

@@ -162,7 +162,7 @@ class StackInsert:
     timeout_mins: int | None
     tags: tuple[str, ...]
     keep_going: bool = False
-    authority: Authority | None = None  # None: that of the present revision, whose content stays
+    authority: Authority | None = None  # None: the present revision's, whose content stays
     adopted: bytes | None = None  # name -> existing object, encrypted: the stack adopts these
     delete_on_failure: bool = False
     resume: bool | None = None  # None: only operations that the engine has started
@@ -255,7 +255,7 @@ def accept_update(
         RevisionChanged: the newest revision is another one.
         ConcurrentUpdate: the stack is in another traversal by now.
         NotSupported: the stack is suspended.
-        AuthorChanged, Unavailable: the credential of the update is not that of the stack any more.
+        AuthorChanged, Unavailable: the credential of the update is not the stack's any more.
     """
     with db.transaction():
         lock_root(db, stack_id, insert.authority)
@@ -295,7 +295,7 @@ def lock_root(db: Connection[TupleRow], stack_id: int, authority: Authority | No
 
 def _authority(db: Connection[TupleRow], stack_id: int, authority: Authority | None) -> JsonObject:
     """Return the columns of a revision, and let the locked stack hold the credential; without an authority
-    those of the present revision.
+    the present revision's.
     """
     if authority is not None:
         if authority.credential_id is not None:
@@ -324,7 +324,7 @@ def accept_rollback(
 
     `created_by` is the user who requested it, empty after a failure. `authority` is that of a user who
     submits the revision again; without it the content runs with the credential of its author. `denied_types`
-    are those of the new revision, None for those of the earlier one. For `ended` and `retain` see
+    belong to the new revision, None: to the earlier one. For `ended` and `retain` see
     `start_traversal`.
 
     Raises:

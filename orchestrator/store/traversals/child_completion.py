@@ -1,7 +1,7 @@
 """The end of a child stack, by the visit that settles its last node: a single statement without a claim.
 
-It covers successful ends without further work. Every other end, and that of a root stack, is a visit of the
-finish node (`operations/stack_completion.py`).
+It covers successful ends without further work. Every other end, and every end of a root stack, is a visit of
+the finish node (`operations/stack_completion.py`).
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ SELECT count(*) FROM (
 
 
 def count_below(connection: PooledConnection, root_id: int, most: int, but: str) -> int:
-    """Return the number of resources in a tree without those of a single stack, at most `most`."""
+    """Return the number of resources in a tree without a single stack's, at most `most`."""
     values = {"root": root_id, "most": most, "but": but}
     count_: int = connection.exec_driver_sql(COUNT_BELOW, values).scalar_one()
     return count_
@@ -208,7 +208,7 @@ def names(db: Db, child_id: int) -> list[str]:
 
 
 class InheritedInputs(NamedTuple):
-    """The inputs that children inherit from a stack: those of a revision, and the depth."""
+    """The inputs that children inherit from a stack: a revision's, and the depth."""
 
     environment: JsonMapping
     files: Mapping[str, str]

@@ -270,7 +270,7 @@ def insert_child(
     """Insert the child stack of a resource and let its node wait for it; with `again` in place of a deleted
     child.
 
-    `credential_id` is that of the visit, `row` is that of the resource, as in `repository.write_outcome`. A
+    `credential_id` belongs to the visit, `row` to the resource, as in `repository.write_outcome`. A
     single statement unless `again`: then run it in a transaction.
 
     Raises:
@@ -320,7 +320,7 @@ def update(
 ) -> StartedChild | None:
     """Insert a child's next revision and start the traversal to it; return None if the child is gone. A child
     that has reached a revision with the same content is repaired: it keeps the revision
-    (operations/adr/0019). `credential_id` is that of the visit. Run in a transaction.
+    (operations/adr/0019). `credential_id` belongs to the visit. Run in a transaction.
     """
     inherited = {"updates": "true", "credential_id": None if credential_id is None else str(credential_id)}
     if not _lock_and_inherit(db, child_id, desired.timeout_mins, inherited):

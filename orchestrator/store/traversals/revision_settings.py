@@ -1,6 +1,6 @@
 """The settings of a stack that an update accepts: a part of its revision, which return with it.
 
-A revision without settings leaves those of the stack: an older version has accepted it, or the parent of a
+A revision without settings leaves the stack's: an older version has accepted it, or the parent of a
 child.
 """
 

@@ -215,8 +215,8 @@ def start_traversal(
 
     `ended` is recorded for the previous revision in progress. `converge`: compare with the observed state.
     `retain`: leave all provider objects in place. `automatic`: nobody has requested it.
-    `resumed`: the same action continues after an outage. `credential_id` is that of the caller of a DELETE or
-    CHECK, in place of that of the content.
+    `resumed`: the same action continues after an outage. `credential_id` is the caller's of a DELETE or
+    CHECK, in place of the content's.
     """
     values = {
         "stack_id": stack_id,

@@ -1,4 +1,4 @@
-"""Software configuration: types with configs and deployments in tables of their own."""
+"""Software configuration: types with configs and deployments in their own tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.contract.software_memory import SoftwareMemory
 
 
 def stored(ctx: Context) -> Context:
-    """Give a resource a store of its own."""
+    """Give a resource its own store."""
     return replace(ctx, software=SoftwareMemory())
 
 

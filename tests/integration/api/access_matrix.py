@@ -105,7 +105,7 @@ def stack_of(world: World) -> Made:
 
 
 def values_of(stack: Made) -> dict[str, str]:
-    """Return the values of the variables in paths; those of other objects name none that exist."""
+    """Return the values of the variables in paths; other objects' name none that exist."""
     named = {"resource_name": "thing", "server_id": "machine", "key": "it", "type_name": "Test::Plain"}
     path = f"stacks/{stack.name}/{stack.uuid}"
     named["rest"] = f"openstack:heat::{stack.project}:{path}"

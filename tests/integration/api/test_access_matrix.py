@@ -74,7 +74,7 @@ def _ask(api: Client, who: Person, made: Operation) -> TestResponse:
 
 
 def _is_as_expected(who: Person, made: Operation, answer: TestResponse) -> bool:
-    """Whether a status, and the message of a refusal, are those of the policy."""
+    """Whether a status, and the message of a refusal, are the policy's."""
     status = answer.status_code
     if made.rule == "":
         return status not in {401, 403}

@@ -162,7 +162,7 @@ class Tree(NamedTuple):
 
 @pytest.fixture
 def tree(world: World, watched: Watched) -> Tree:
-    """Three levels below a root stack without a deviation of its own; each of them has one."""
+    """Three levels below a root stack without its own deviation; each of them has one."""
     made = [watched.stack]
     for level in (1, 2, 3):
         owner = made[-1]

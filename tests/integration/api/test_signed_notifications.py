@@ -45,7 +45,7 @@ def source(api: Client, world: World, project: str) -> Source:
 
 
 def made(api: Client, world: World, project: str) -> Source:
-    """Return a source with a webhook of its own."""
+    """Return a source with its own webhook."""
     webhook = api.ask("POST", f"{root(project)}/webhooks", 201, json={"url": "https://example.org/"})
     webhook = webhook.get("webhook", webhook)
     client = world.client(auth="token")

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def demo(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """The demonstration, started, with a temporary folder of its own and an operator's settings around it."""
+    """The demonstration, started, with its own temporary folder and an operator's settings around it."""
     process = subprocess.Popen(
         [sys.executable, "-m", "orchestrator.cli.commands.demo"],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""The operator's commands against a database of their own: `migrate`, `token` and `key-pair`."""
+"""The operator's commands against their own database: `migrate`, `token` and `key-pair`."""
 
 from __future__ import annotations
 

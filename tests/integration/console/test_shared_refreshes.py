@@ -30,7 +30,7 @@ def client(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
 
 
 def signed_in(world: World, client: Client, project: str, role: str) -> Browser:
-    """Return a browser of its own, signed in with a role."""
+    """Return its own browser, signed in with a role."""
     browser = Browser(Client(client.http.application.test_client(), client.base))
     browser.submit("/ui/sign-in", {"token": create_token(world.database, project, role, None, [role])})
     return browser

@@ -1,5 +1,5 @@
 """A dump of a database at work, restored on another server with an empty broker: the work goes on from there,
-and nothing is made twice. The commands are those of docs/operations.md.
+and nothing is made twice. The commands stand in docs/operations.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """docker-compose.yml: valid by the Compose specification, careful, and made of commands that really run.
 
 No container engine is needed: the services' own commands are started here with their own environment, on
-loopback instead of the container network, against a PostgreSQL and a Valkey that are servers of their own.
+loopback instead of the container network, against a PostgreSQL and a Valkey that are their own servers.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def test_a_statement_is_gone_through_once_however_long_it_is() -> None:
 
 
 def test_no_table_is_joined_in_a_way_that_lets_it_be_walked() -> None:
-    """The aliases are those of the tables; statements also use a lone `r` for the rows that they wrote."""
+    """The aliases are the tables'; statements also use a lone `r` for the rows that they wrote."""
     modules = (action_sql, outcome_sql, visit_sql)
     texts = FORMS + [text for module in modules for text in vars(module).values() if isinstance(text, str)]
     joins = {item for text in texts for item in re.findall(r"\w+ \b[nrsdq]\.id = \w+\.\w+", text)}

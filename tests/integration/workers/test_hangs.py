@@ -83,7 +83,7 @@ class Tenant:
 
 @pytest.fixture
 def tenant(up: Up) -> Iterator[Callable[[str], Tenant]]:
-    """Tenants in projects of their own."""
+    """Tenants in their own projects."""
     made: list[Tenant] = []
 
     def make(name: str) -> Tenant:

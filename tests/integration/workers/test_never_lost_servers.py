@@ -30,7 +30,7 @@ from tests.template_cluster import FAST_SETTINGS
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
-    """A cluster on servers of its own, all of which may be killed."""
+    """A cluster on its own servers, all of which may be killed."""
     folder: Path = tmp_path_factory.mktemp("servers")
     database, broker = Postgres(folder / "postgres", FAST_SETTINGS), Valkey(folder / "valkey")
     postgres = OwnServer(database.child(), folder / "postgres.log", database.url())

@@ -26,7 +26,7 @@ from tests.plugins.thing_fixture import things
 __all__ = ["new_cluster", "thing_type_known", "things"]
 
 PATIENCE_SECONDS = 90.0
-SIZE = 50  # of a stack that is planned by a process of its own, in slices
+SIZE = 50  # of a stack that is planned by its own process, in slices
 SLICE = 10
 STOP_SECONDS = 40.0  # less than Docker Compose gives them
 

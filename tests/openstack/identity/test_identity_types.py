@@ -105,7 +105,7 @@ def test_roles_are_assigned_to_an_existing_subject(driver: Driver, role: str, su
         f"OS::Keystone::{subject.title()}RoleAssignment",
         {subject: owners[0], "roles": [{"role": role, "project": project}]},
     )
-    # The physical id of an assignment is that of its subject: the driver knows the assignment by it.
+    # The physical id of an assignment is its subject's: the driver knows the assignment by it.
     assert it == owners[0]
     assert assigned(driver, subject, owners[0]) == {(role, project)}
     it = driver.update(it, roles=[{"role": role, "domain": "default"}])

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("octavia")
 
 @pytest.fixture
 def balancer(driver: Driver, octavia: None) -> str:
-    """Return the id of a load balancer on a network of its own."""
+    """Return the id of a load balancer on its own network."""
     net = driver.create("OS::Neutron::Net")
     subnet = driver.create("OS::Neutron::Subnet", {"network": net, "cidr": "10.85.0.0/24"})
     return driver.create(f"{OCTAVIA}LoadBalancer", {"vip_subnet": subnet})

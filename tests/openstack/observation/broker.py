@@ -1,4 +1,4 @@
-"""A RabbitMQ of the tests on loopback, and senders of notifications like those of OpenStack's services."""
+"""A RabbitMQ of the tests on loopback, and senders of notifications like OpenStack's services."""
 
 from __future__ import annotations
 

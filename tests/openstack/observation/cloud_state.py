@@ -21,7 +21,7 @@ class CloudState:
     """The objects of the cloud at a time."""
 
     def __init__(self, cloud: SimulatedCloud, targets: Iterable[Target]) -> None:
-        """Remember all objects, and those of each place."""
+        """Remember all objects, and each place's."""
         self._cloud = cloud
         self._before = self._digests()
         self._places: dict[Place, set[str]] = {}
@@ -29,7 +29,7 @@ class CloudState:
             self._places.setdefault(place_of(target), set()).add(target.physical_id)
 
     def contradictions(self, ledger: Ledger) -> list[str]:
-        """Return the objects that were changed without need, and numbers of new objects that are not those of
+        """Return the objects that were changed without need, and numbers of new objects that do not belong to
         the repairs.
         """
         places = {place_of(entry.target) for entry in ledger.entries}

@@ -1,4 +1,4 @@
-"""An installation on a cloud of its own: the tests damage all of it."""
+"""An installation on its own cloud: the tests damage all of it."""
 
 from __future__ import annotations
 

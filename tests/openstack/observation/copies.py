@@ -1,6 +1,6 @@
 """Copies of stacks with their objects in the simulated cloud: thousands of servers in seconds.
 
-Stacks are created through the engine once; a copy has the same rows, with ids, names and digests of its own.
+Stacks are created through the engine once; a copy has the same rows, with its own ids, names and digests.
 `test_copies.py` compares a copy with a created stack.
 """
 
@@ -127,7 +127,7 @@ class Prototype:
         return found
 
     def _digests(self, words: Mapping[str, str], name: str) -> Iterator[tuple[str, str]]:
-        """Yield the digests of outputs with those of the copy."""
+        """Yield the digests of outputs with the copy's."""
         copies = orjson.loads(self._replaced(self._text["resource"], words, name))
         for row, new in zip(self._rows["resource"], copies, strict=True):
             type_ = self._type(row)
@@ -139,7 +139,7 @@ class Prototype:
             yield from known.items()
 
     def _member_digests(self, words: Mapping[str, str], name: str) -> Iterator[tuple[str, str]]:
-        """Yield the digests of the definitions of members with those of the copy."""
+        """Yield the digests of the definitions of members with the copy's."""
         for row in self._rows["revision"]:
             template = self._templates[row["template_hash"]]
             for part in orjson.loads(template)["parts"] if is_members(template) else ():
@@ -165,7 +165,7 @@ class Prototype:
         return dict(zip(old, (id_ for (id_,) in self._db.execute(query, (len(old),))), strict=True))
 
     def _write_templates(self, revisions: list[JsonObject], words: Mapping[str, str], name: str) -> None:
-        """Write the templates of the copy: that of a group contains ids of other resources."""
+        """Write the templates of the copy: a group's contains ids of other resources."""
         for row in revisions:
             body = self._templates[row["template_hash"]]
             changed = self._replaced(body, words, name).encode()
@@ -188,7 +188,7 @@ class Prototype:
 
 
 def _marked(text: str, names: Iterable[str]) -> str:
-    """Mark the beginning of shortened names: it is that of the stack's name."""
+    """Mark the beginning of shortened names: it is the beginning of the stack's name."""
     for name in names:
         if name in text:
             text = text.replace(name, CUT + name[3:])

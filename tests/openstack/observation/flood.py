@@ -2,7 +2,7 @@
 
     python -m tests.openstack.observation.flood SETTINGS
 
-It is a process of its own: the flood is not part of the installation, and should cost the machine little.
+It is its own process: the flood is not part of the installation, and should cost the machine little.
 """
 
 from __future__ import annotations

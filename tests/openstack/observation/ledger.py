@@ -30,7 +30,7 @@ FROM verdict_history h WHERE h.verdict NOT IN ('UNKNOWN', 'IN_SYNC')
 REPAIRS = "SELECT fault_id, stack_id, name, physical_id, action, status, reason, started_at FROM repair"
 
 
-RECOVERABLE: Final = (SERVER,)  # types with a repair of their own
+RECOVERABLE: Final = (SERVER,)  # types with their own repair
 
 
 class Target(NamedTuple):

@@ -139,7 +139,7 @@ def test_a_repair_starts_within_a_second_of_the_notification(servers: Fleet) -> 
 
 
 def test_a_flood_loses_no_fault_and_delays_nobody(servers: Fleet) -> None:
-    """The delay of requests is that of the processing: it is compared with the same sending to a topic that
+    """The delay of requests comes from the processing: it is compared with the same sending to a topic that
     nobody receives.
     """
     quiet = [_request(servers) for _ in range(100)]

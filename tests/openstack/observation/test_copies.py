@@ -1,4 +1,4 @@
-"""A copied stack has the rows and objects of a created stack, apart from ids, names of its own and times."""
+"""A copied stack has the rows and objects of a created stack, apart from ids, own names and times."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _revisions(world: ObservedWorld, name: str) -> dict[int, int]:
 
 
 def _rows(world: ObservedWorld, name: str) -> dict[str, list[Any]]:
-    """Return the rows of a stack with numbers in place of its own ids."""
+    """Return the rows of a stack with numbers in place of its ids."""
     root = world.stack_row(name).id
     found: dict[str, list[Any]] = {}
     seen: dict[str, str] = {}

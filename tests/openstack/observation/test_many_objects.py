@@ -1,4 +1,4 @@
-"""Damage among many objects in several projects, for some minutes; the sizes are those of the environment.
+"""Damage among many objects in several projects, for some minutes; the sizes come from the environment.
 
     OBSERVED_SERVERS=10000 OBSERVED_VOLUMES=500 OBSERVED_STACKS=100 OBSERVED_MINUTES=10
 
@@ -76,7 +76,7 @@ def worlds(kept_stacks: Kept, own_cloud: SimulatedCloud) -> Iterator[Worlds]:
 
 
 def build(worlds: Worlds) -> dict[str, str]:
-    """Create all stacks: those of each project and template once through the engine, then copies; return
+    """Create all stacks: of each project and template once through the engine, then copies; return
     their policies by name.
     """
     files = {fleet.MEMBER_FILE: orjson.dumps(fleet.member()).decode()}

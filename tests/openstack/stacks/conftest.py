@@ -1,4 +1,4 @@
-"""An installation on the simulated cloud for the tests of stacks, without processes of its own."""
+"""An installation on the simulated cloud for the tests of stacks, without processes."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def refused(world: CloudWorld, resources: Resources, status: int = 400) -> dict[
 
 
 def failed(world: CloudWorld, resources: Resources, name: str, state: str = "CREATE_FAILED") -> str:
-    """Create a stack that fails; return the reason of the resource, which that of the stack contains."""
+    """Create a stack that fails; return the reason of the resource, which the stack's contains."""
     uuid = world.create("s", resources)
     world.settle_by_time(uuid, state)
     reason: str = world.resource(name).status_reason

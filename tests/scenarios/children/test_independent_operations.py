@@ -22,7 +22,7 @@ def machine(value: str, **options: Any) -> dict[str, Any]:
 
 
 def updating_child(world: World, cloud: Cloud) -> str:
-    """Return a complete stack whose child is in an update of its own."""
+    """Return a complete stack whose child is in its own update."""
     uuid = world.create("s", {"child": nested()}, files={CHILD: text({"a": machine("1")})})
     world.deliver_all()
     world.update(child(world).name, {"a": machine("2", looks=UNFINISHED)})

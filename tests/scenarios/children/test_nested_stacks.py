@@ -1,4 +1,4 @@
-"""A tree of stacks: each child a stack of its own, made, changed, stopped and removed by its own tasks."""
+"""A tree of stacks: each child its own stack, made, changed, stopped and removed by its own tasks."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_a_repair_has_the_rights_of_the_author(world: GovernedWorld, cloud: Clou
 
 
 def old(world: GovernedWorld) -> None:
-    """Turn the revisions into those of an older version, which recorded no rights."""
+    """Turn the revisions into an older version's, which recorded no rights."""
     with world.database.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE revision SET denied_types = NULL")
     world.engine = world.new_engine()

@@ -424,7 +424,7 @@ def test_a_rollback_and_a_restore_need_the_permission_for_all_types(
 
 
 def make_old(stage: Stage) -> None:
-    """Let all rows be those of the version before authors were recorded."""
+    """Let all rows come from the version before authors were recorded."""
     with stage.world.database.borrow() as db:
         db.execute("UPDATE revision SET author = NULL, credential_id = NULL")
         db.execute("UPDATE stack SET credential_id = NULL")

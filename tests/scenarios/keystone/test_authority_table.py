@@ -1,6 +1,6 @@
 """Who runs what: every operation on a stack of ada, by every kind of caller.
 
-The table below is that of docs/security.md; `test_the_table_of_the_documentation_is_this_table` compares
+The table below stands in docs/security.md; `test_the_table_of_the_documentation_is_this_table` compares
 them.
 """
 

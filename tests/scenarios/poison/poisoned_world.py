@@ -113,7 +113,7 @@ def resources(label: str, size: int = 1) -> dict[str, Any]:
 
 
 def files(project: str) -> dict[str, str]:
-    """The nested template; that of each project is stored by itself."""
+    """The nested template; each project's is stored by itself."""
     box = {"type": "Shelf::Box", "properties": {"label": {"get_param": "value"}}}
     return {CHILD: text({"box": box}, {"o": project})}
 
@@ -172,7 +172,7 @@ class Outcome:
 
 
 class PoisonedWorld(World):
-    """Two equal stacks, each in a project of its own, with rows in as many tables as possible."""
+    """Two equal stacks, each in its own project, with rows in as many tables as possible."""
 
     def __init__(self, kept: Kept) -> None:
         self.shelf = Shelf()

@@ -43,7 +43,7 @@ class Drifting(Server):
 
 @pytest.fixture
 def clouded(postgres_url: str, cloud: Cloud) -> Iterator[World]:
-    """A world with a cloud of its own."""
+    """A world with its own cloud."""
     made = World(postgres_url, types={**cloud.types(), Drifting.name: Drifting(cloud)})
     yield made
     made.close()

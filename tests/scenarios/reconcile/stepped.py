@@ -1,4 +1,4 @@
-"""A provider whose operations have several steps, each with a request of its own."""
+"""A provider whose operations have several steps, each with its own request."""
 
 from __future__ import annotations
 

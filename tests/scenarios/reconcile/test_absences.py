@@ -25,7 +25,7 @@ WAITS = "SELECT extract(epoch FROM due_at - clock_timestamp()) AS seconds FROM g
 
 
 class Interface(Thing):
-    """A thing whose delete ignores an unknown object, as those of OpenStack do."""
+    """A thing whose delete ignores an unknown object, as OpenStack's do."""
 
     name = "Cloud::Interface"
 

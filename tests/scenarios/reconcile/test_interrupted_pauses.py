@@ -116,7 +116,7 @@ def test_hooks_pause_an_update_cancel_goes_back_and_the_next_update_pauses_again
     world.update("s", chain("own", value="3"), environment=environment)
     world.deliver_all()
     assert world.paused("s") == [("a", "pre-update")]
-    world.update("s", chain("own", value="3"))  # an environment of its own, without hooks
+    world.update("s", chain("own", value="3"))  # its own environment, without hooks
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
 

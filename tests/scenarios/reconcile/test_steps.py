@@ -172,7 +172,7 @@ def test_an_update_after_a_failed_step_repeats_the_step_first(
     world.deliver_all()
     assert world.state(uuid) == "UPDATE_COMPLETE"
     assert cloud.values == {"a-1": "3"}
-    assert cloud.calls.count("confirm a") == 3  # refused, repeated, and that of the second update
+    assert cloud.calls.count("confirm a") == 3  # refused, repeated, and the second update's
 
 
 def test_a_step_named_again_is_repeated_by_a_later_visit(world: World, kind: Stepped, cloud: Cloud) -> None:

@@ -1,4 +1,4 @@
-"""Software deployments in delete, suspend and resume: each action has a config of its own."""
+"""Software deployments in delete, suspend and resume: each action has its own config."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_a_dependent_takes_a_value_that_an_older_update_produced(world: Simulato
 
 
 def test_a_dependent_behind_a_join_takes_a_value_that_an_older_update_produced(world: Simulator):
-    """A wide join has no inputs of its own to compare."""
+    """A wide join has no inputs to compare."""
     world.reset(1)
     many = {f"n{i}": {"type": VALUE, "properties": {"value": "1"}} for i in range(520)}
 

@@ -197,7 +197,7 @@ class Operated:
         return self.kind.child_attributes(ctx, self.child, [name]).get(name)
 
     def again(self) -> Operated:
-        """Return the same with a memory of its own."""
+        """Return the same with its own memory."""
         return replace(self, child=replace(self.child, made=dict(self.child.made)), data=dict(self.data))
 
 

@@ -114,14 +114,14 @@ print(serialization.loads(b"[[7], 1]", "application/json", "utf-8", accept={"app
 
 
 def test_workers_use_this_transport_for_every_url_of_a_broker() -> None:
-    """In a process of its own: kombu keeps the class that the first connection of a scheme had."""
+    """In its own process: kombu keeps the class that the first connection of a scheme had."""
     command = [sys.executable, "-c", CHOSEN, *URLS]
     chosen = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     assert chosen.split() == ["tasks.broker_connections"]
 
 
 def test_workers_decode_the_envelope_and_the_body_of_a_message_with_orjson() -> None:
-    """In a process of its own: the decoders are kombu's, and global."""
+    """In its own process: the decoders are kombu's, and global."""
     command = [sys.executable, "-c", DECODERS]
     printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     assert printed.splitlines() == ['orjson: {"body": ""}', "orjson: b'[[7], 1]'"]

@@ -26,7 +26,7 @@ from orchestrator.fair_share import FairShare, NoFreeSlot, Waiter
 WAIT_SECONDS: Final = 4.0  # of a thread for its turn
 WAIT_SHARE: Final = 0.3  # of the deadline, if that is less
 USER_SHARE: Final = 0.7  # of the deadline, without a stack
-MAX_WAITING: Final = 8  # threads per budget: half of those of a worker
+MAX_WAITING: Final = 8  # threads per budget: half of a worker's
 AGED_SECONDS: Final = 2.0  # after which a request that reads is equal to one that changes something
 MAX_RETRY_SECONDS: Final = 8.0  # until an operation that was refused before its begin is tried again
 SMOOTHING: Final = 0.2  # share of the newest request in the average duration

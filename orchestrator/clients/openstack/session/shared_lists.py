@@ -1,7 +1,7 @@
 """Lists that several observers share: observing many objects costs as many requests as the list has pages.
 
 An observation is served from a list when several objects of the same list are observed within two seconds,
-or longer if the service is slow, and by a request of its own otherwise. The list is never older than the
+or longer if the service is slow, and by its own request otherwise. The list is never older than the
 observer permits, nor than the last change of the object by this process: observers that arrive during a
 request wait for its end and share the next one.
 """
@@ -31,7 +31,7 @@ Fetch = Callable[[], Iterable[Iterable[JsonObject]]]  # the pages of the list
 
 
 class Unlisted(Exception):
-    """The list does not answer the question: the object needs a request of its own."""
+    """The list does not answer the question: the object needs its own request."""
 
 
 class NotListedYet(Exception):

@@ -38,7 +38,7 @@ UNITS: Final = (
     *(f"{size}/Second" for size in (*_SIZES, *_SIZES_IN_BITS)),
     *("Count/Second", "None"),
 )
-# By property, that of the alarm.
+# By property: the property of the alarm.
 NAMES: Final = {
     "AlarmDescription": "description",
     "MetricName": "meter_name",

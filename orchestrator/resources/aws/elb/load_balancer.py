@@ -123,7 +123,7 @@ def attribute_values(actual: Mapping[str, Value]) -> JsonObject:
 
 
 def vip_subnet(ctx: Context, props: Mapping[str, Value]) -> str:
-    """Return the subnet of the address: the given one, that of the first instance, or the only one.
+    """Return the subnet of the address: the given subnet, the first instance's, or the only subnet.
 
     Raises:
         ProviderError: there are several networks, or none.

@@ -33,7 +33,7 @@ _NETWORK: Final = [
     for unit in ("bytes", "packets")
     for rate in ("", ".rate")
 ]
-# Meters of instances: their metadata have a name of their own.
+# Meters of instances: their metadata have their own name.
 INSTANCE_METERS: Final = frozenset(
     {"instance", "memory", "memory.usage", "memory.resident", "cpu", "cpu_util", "vcpus"}
     | {"disk.root.size", "disk.ephemeral.size"}

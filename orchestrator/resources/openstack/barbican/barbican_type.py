@@ -37,7 +37,7 @@ class BarbicanType(CollectionType):
         return Observation(exists=True, error=f'Went to status ERROR due to "{actual.get("error_reason")}"')
 
     def is_same(self, ctx: Context, found: JsonMapping) -> bool:
-        """Return whether an object is that of the template."""
+        """Return whether an object belongs to the template."""
         desired = self.new_values(ctx, ctx.properties)
         return all(found.get(name) == desired.get(name) for name in self.compared)
 

@@ -28,7 +28,7 @@ LOST_SECONDS: Final = 900.0
 
 
 def is_listed(ctx: Context, server_id: str, volume_id: str) -> bool:
-    """Return whether nova lists the volume among those of the server."""
+    """Return whether nova lists the volume among the server's."""
     listed = openstack(ctx).compute.volume_attachments(server_id)
     return any(item.get("volumeId") == volume_id for item in listed)
 

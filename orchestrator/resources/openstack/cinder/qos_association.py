@@ -1,6 +1,6 @@
 """OS::Cinder::QoSAssociation: the volume types that specifications apply to.
 
-The id is that of the specs. A repeated create has no further effect: `find` needs no search.
+The id is the specs'. A repeated create has no further effect: `find` needs no search.
 """
 
 from __future__ import annotations

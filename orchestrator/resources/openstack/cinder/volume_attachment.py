@@ -99,7 +99,7 @@ class VolumeAttachment(CinderType):
         return with_request(ctx, pair.server, _attached(ctx, pair, volume), "attach_volume")
 
     def list_objects(self, ctx: Context) -> Iterable[tuple[str, Value]]:
-        """Yield the volumes of the project; the id of an attachment is that of its volume."""
+        """Yield the volumes of the project; the id of an attachment is its volume's."""
         return block_storage(ctx).all_observed("/volumes/detail", "volumes")
 
     def update(

@@ -103,7 +103,7 @@ def advance(ctx: Context, volume_id: str, step: str) -> JsonObject:
         case "restore":
             cinder.restore_backup(data["restore"], {"volume_id": volume_id})
             del data["restore"]
-            data["settled"] = True  # empty data are those of a volume found after a lost answer
+            data["settled"] = True  # a volume found after a lost answer has empty data
         case "extend":
             return _extend(ctx, volume_id, volume, data)
         case "set_read_only":

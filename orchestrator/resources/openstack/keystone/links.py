@@ -1,7 +1,7 @@
 """Roles of users and groups, and users in groups: the links that a resource manages.
 
 A resource stores the links that it manages, before it establishes or severs one: a later update or delete
-then knows them all, and leaves those of other resources and users alone.
+then knows them all, and leaves links of other resources and users alone.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def as_data(links: Iterable[Link]) -> JsonObject:
 
 
 def existing_links(identity: Identity, links: Iterable[Link]) -> set[Link]:
-    """Return those of the links that exist."""
+    """Return the links that exist."""
     wanted, found = set(links), set[Link]()
     for subject, subject_id in {(link.subject, link.subject_id) for link in wanted if link.role}:
         for one in identity.role_assignments(subject, subject_id):
@@ -141,7 +141,7 @@ class LinkedType(KeystoneType):
         return replace(created, data=as_data(self.links(created.physical_id, props)))
 
     def observe(self, ctx: Context, physical_id: str) -> Observation:
-        """Read the object, and those of its links that the resource manages."""
+        """Read the object, and the links that the resource manages."""
         observation = super().observe(ctx, physical_id)
         if not observation.exists or ctx.action == "DELETE":
             return observation

@@ -1,6 +1,6 @@
 """OS::Keystone::UserRoleAssignment and OS::Keystone::GroupRoleAssignment.
 
-Their physical id is that of the user or group: Keystone has no object for an assignment.
+Their physical id is the user's or group's: Keystone has no object for an assignment.
 """
 
 from __future__ import annotations

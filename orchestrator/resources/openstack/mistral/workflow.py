@@ -93,7 +93,7 @@ class Workflow(ResourceType):
     def advance(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], step: str
     ) -> Created | None:
-        """Create the workflow; a second request finds that of the first.
+        """Create the workflow; a second request finds the first workflow.
 
         Raises:
             ProviderConflict: there is another workflow of the name.

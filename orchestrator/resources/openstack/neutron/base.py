@@ -118,7 +118,7 @@ class NeutronType(CollectionType):
         return values
 
     def changed_specs(self, given: JsonMapping, current: JsonMapping) -> JsonObject:
-        """Return the attributes in `value_specs` that differ from those of the object."""
+        """Return the attributes in `value_specs` that differ from the object's."""
         return {name: value for name, value in given.items() if current.get(name) != value}
 
     def send_update(self, ctx: Context, physical_id: str, values: JsonMapping) -> None:

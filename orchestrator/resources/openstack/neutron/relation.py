@@ -1,8 +1,8 @@
-"""The base class of Neutron's types whose resource is not an object of its own.
+"""The base class of Neutron's types whose resource is not its own object.
 
 Such a resource connects two objects, or is a part of an object. Its physical id is made of their ids, so that
 a create request without an answer is found without a token. After a refused request the connection is not
-searched: it is that of another stack or user.
+searched: it belongs to another stack or user.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def register(app: Flask) -> None:
 
 
 def is_navigation() -> bool:
-    """Whether the browser shows the response as a page of its own."""
+    """Whether the browser shows the response as its own page."""
     mode = request.headers.get("Sec-Fetch-Mode")
     return mode == "navigate" or (mode is None and "HX-Request" not in request.headers)
 

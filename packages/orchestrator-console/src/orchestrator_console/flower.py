@@ -24,7 +24,7 @@ def address() -> str:
 def tasks_of(stack: JsonMapping, resource_name: str) -> str:
     """Return the address of the tasks of a resource, empty if `address` is."""
     base = address()
-    # The page has parameters for some fields only; the text of the last one may contain further terms.
+    # The page has parameters for some fields only; the text of the last may contain further terms.
     return f"{base}/tasks?name={quote(search(stack, resource_name), safe='')}" if base else ""
 
 

@@ -112,7 +112,7 @@ def _encoded(response: Response, *, head_only: bool, keep: bool) -> bytes:
 
 
 class LoopThread:
-    """An event loop in a thread of its own, for a server inside another program."""
+    """An event loop in its own thread, for a server inside another program."""
 
     def __init__(self) -> None:
         """Start the thread."""

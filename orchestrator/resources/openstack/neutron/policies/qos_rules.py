@@ -41,7 +41,7 @@ def _direction(*values: str) -> Property:
 
 
 class QoSRule(NeutronType):
-    """A rule of a policy. Its physical id is that of the rule; the stored data contain the policy."""
+    """A rule of a policy. Its physical id is the rule's; the stored data contain the policy."""
 
     mark: ClassVar[CreationMark] = EqualValues((), ("direction",))
     parent_property = "policy"

@@ -110,7 +110,7 @@ def desired_rules(group_id: str, rules: Iterable[Mapping[str, Any]]) -> list[Jso
 
 
 def own_rules(group: JsonMapping) -> list[JsonMapping]:
-    """Return the rules of a group, except for those that are resources of their own."""
+    """Return the rules of a group, except for those that are their own resources."""
     rules: Iterable[JsonMapping] = group.get("security_group_rules") or ()
     return [rule for rule in rules if unmarked(rule.get("description")) == (rule.get("description") or "")]
 

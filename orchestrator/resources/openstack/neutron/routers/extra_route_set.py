@@ -1,6 +1,6 @@
 """OS::Neutron::ExtraRouteSet: static routes of a router.
 
-The physical id is that of the router. Neutron adds and removes routes atomically, so that several stacks may
+The physical id is the router's. Neutron adds and removes routes atomically, so that several stacks may
 have routes on a router, as long as the routes differ. The routes are stored before they are added, so that a
 delete removes exactly these.
 """

@@ -19,7 +19,7 @@ from orchestrator.template.definition import ResourceDefinition
 
 
 class FloatingIPAssociation(NeutronRelation):
-    """The association of a floating IP with a port. Its physical id is that of the floating IP."""
+    """The association of a floating IP with a port. Its physical id is the floating IP's."""
 
     name = "OS::Neutron::FloatingIPAssociation"
     support_version = "2013.1"

@@ -45,7 +45,7 @@ class RouterInterface(NeutronRelation):
     )
 
     def validate(self, properties: Mapping[str, Value], stack_timeout_seconds: float) -> Sequence[Fault]:
-        """An interface is that of a subnet or of a port."""
+        """An interface belongs to a subnet or to a port."""
         both = properties.get("subnet") and properties.get("port")
         return (conflict("subnet", "port"),) if both else ()
 

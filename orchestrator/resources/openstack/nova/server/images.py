@@ -19,7 +19,7 @@ FAILED: Final = frozenset({"killed", "deleted", "pending_delete", "deactivated"}
 
 
 def request_image(ctx: Context, server_id: str) -> str:
-    """Request an image under the request token; return its id, also that of an earlier attempt."""
+    """Request an image under the request token; return its id, also from an earlier attempt."""
     image = _image_of_token(ctx)
     if image is not None and image.get("status") not in FAILED:
         return str(image["id"])

@@ -102,7 +102,7 @@ def needs_own_port(entry: Entry) -> bool:
 
 
 def create_own_ports(ctx: Context, props: Mapping[str, Value], wanted: Sequence[Entry]) -> list[JsonObject]:
-    """Create the own ports of entries, or find those of an earlier attempt. Return `{"id", "entry"}` of each.
+    """Create the own ports of entries, or find an earlier attempt's. Return `{"id", "entry"}` of each.
 
     Each call of an entry with a floating IP associates it.
     """
@@ -233,7 +233,7 @@ def changes(
 ) -> Changes:
     """Return the changes from the entries `before` to `after`.
 
-    Interfaces that no entry describes are left alone, except those of a server whose networks nova selected.
+    Interfaces that no entry describes are left alone, except if nova selected the server's networks.
     `pending` are ports of an interrupted update that are still to be detached.
     """
     steps = plan(before, after, match(before, own_ports, attached), own_ports, attached, pending)

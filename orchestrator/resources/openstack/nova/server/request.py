@@ -87,7 +87,7 @@ def _devices(props: Mapping[str, Value]) -> JsonObject:
 
 
 def _security_groups(props: Mapping[str, Value], wanted: Sequence[Mapping[str, Any]]) -> JsonObject:
-    """Return the groups of ports that nova creates; existing ports have groups of their own."""
+    """Return the groups of ports that nova creates; existing ports have their own groups."""
     groups = props.get("security_groups")
     only_ports = bool(wanted) and all(
         entry.get("port") or interfaces.needs_own_port(entry) for entry in wanted

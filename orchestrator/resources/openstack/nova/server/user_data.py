@@ -86,7 +86,7 @@ def _multipart(parts: Iterable[str], boundary: str) -> str:
 
 
 def _user_parts(content: str) -> list[str]:
-    """Return the parts of the user's data: those of a MIME message, or a script."""
+    """Return the parts of the user's data: of a MIME message, or a script."""
     if not content:
         return []
     parsed = email.message_from_string(content)

@@ -156,7 +156,7 @@ def outputs(project: str, name: str, stack_id: str) -> str:
 
 @stack.post(f"{BASE}/outputs")
 def reveal(project: str, name: str, stack_id: str) -> str:
-    """List the outputs with the value of a secret one, which is a request of its own for the audit."""
+    """List the outputs with the value of a secret one, which is its own request for the audit."""
     return _outputs_page(project, name, stack_id, request.form.get("output", ""))
 
 

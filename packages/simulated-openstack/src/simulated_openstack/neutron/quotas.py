@@ -55,7 +55,7 @@ class Quotas:
             raise ApiError(409, f"Quota exceeded for resources: ['{name}'].", "OverQuota")
 
     def index(self, call: Call) -> Response:
-        """List the projects with quotas of their own."""
+        """List the projects with their own quotas."""
         self._require_admin(call, "get_quota")
         rows = [{**self.of(row["id"]), "project_id": row["id"], "tenant_id": row["id"]} for row in self.table]
         return Response(200, {"quotas": rows})
