@@ -37,6 +37,7 @@ MAX_METHODS: Final = 25
 MAX_FUNCTION_LINES: Final = 50
 MAX_MODULES: Final = 16
 SMALL_MODULE_LINES: Final = 60
+FLOOR_LINES: Final = 40
 # A resource type, a command, a collection of the API or a part of the template language each.
 MODULE_PER_ITEM: Final = frozenset(
     {
@@ -56,6 +57,7 @@ CEILINGS: Final = MappingProxyType(
         "settings": 60,
         "commands": 59,
         "resource types of OpenStack with many methods": 30,
+        "modules under 40 lines": 50,
         LINES: 119_200,
     }
 )
@@ -137,6 +139,17 @@ def violations(product: list[Module]) -> Iterator[str]:
             yield f"{name}: {number} modules; the maximum is {MAX_MODULES}"
 
 
+def is_tiny(module: Module) -> bool:
+    """Whether a module should be part of a neighbour: it has few lines, and is neither the file of a package,
+    an item of its folder, nor the declaration of a single class.
+    """
+    definitions = [node for node in module.tree.body if isinstance(node, (ast.ClassDef, *FUNCTIONS))]
+    is_declaration = len(definitions) == 1 and isinstance(definitions[0], ast.ClassDef)
+    folder = str(module.path.parent.relative_to(ROOT))
+    is_named = module.path.name in {"__init__.py", "__main__.py"} or folder in MODULE_PER_ITEM
+    return module.lines < FLOOR_LINES and not (is_named or is_declaration)
+
+
 def counters(product: list[Module]) -> dict[str, int]:
     """The number of each mechanism in `CEILINGS`."""
     nodes = [node for module in product for node in ast.walk(module.tree)]
@@ -158,12 +171,13 @@ def counters(product: list[Module]) -> dict[str, int]:
         "resource types of OpenStack with many methods": sum(
             lines > FEW_METHOD_LINES for lines in method_lines_of_types(product).values()
         ),
+        "modules under 40 lines": sum(map(is_tiny, product)),
         LINES: sum(module.lines for module in product),
     }
 
 
 def method_lines_of_types(product: list[Module]) -> dict[str, int]:
-    """The lines of methods in the class of each resource type of OpenStack, without those of its bases."""
+    """The lines of methods in the class of each resource type of OpenStack, without its bases'."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     points = project["entry-points"]["orchestrator.resource_types"]
     names = {target: name for name, target in reversed(points.items()) if target.startswith(TYPE_PACKAGE)}
@@ -183,7 +197,7 @@ def _name(called: ast.expr) -> str:
 
 
 def exceeded(product: Mapping[str, int], distributions: Mapping[str, int]) -> Iterator[str]:
-    """Each ceiling that is exceeded, given the counters; the lines are those of the product."""
+    """Each ceiling that is exceeded, given the counters; the lines are the product's."""
     for mechanism, ceiling in CEILINGS.items():
         number = product[mechanism] + (0 if mechanism == LINES else distributions[mechanism])
         if number > ceiling:

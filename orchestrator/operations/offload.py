@@ -41,7 +41,6 @@ from orchestrator.operations.preview import update as update_preview
 from orchestrator.operations.preview.create import CreatePreview
 from orchestrator.operations.preview.update import UpdatePreview
 from orchestrator.operations.runtime import lease_keeper, turns
-from orchestrator.operations.runtime.fair_slots import NoFreeSlot
 from orchestrator.operations.runtime.lease_keeper import Leases, new_lease
 from orchestrator.operations.snapshots import snapshots
 from orchestrator.operations.stacks import actions

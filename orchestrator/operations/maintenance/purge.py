@@ -4,7 +4,7 @@ command.
 A pass visits all stacks. It deletes stacks whose deletion is older than the policy keeps them. Of all other
 stacks it deletes expired events, revisions with the definitions used by no other revision, nodes of finished
 traversals, and causes of old failures. At the end it deletes texts without references. Every slice is a
-transaction of its own and may run concurrently with any other work; an interrupted pass leaves no
+separate transaction and may run concurrently with any other work; an interrupted pass leaves no
 inconsistent state. `store/maintenance/purge.py` has the conditions for each deletion.
 """
 

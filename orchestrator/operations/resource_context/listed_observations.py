@@ -1,6 +1,6 @@
 """Observe the objects of several visits with a list that they share, before the visits (adr/0022).
 
-A visit that needs anything else is left to a task of its own: it would delay the others.
+A visit that needs anything else is left to its own task: it would delay the others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def observe_listed(
     operation: ResourceOperation, step: Step, together: ListBatch
 ) -> Callable[[], Observation] | None:
     """Observe an object with a shared list. Return the answer to the first observation of the visit; None:
-    the object needs a request of its own, or its visit a further request.
+    the object needs a separate request, or its visit a further request.
     """
     visit, type_, state = operation.visit, operation.resource_type, operation.state
     deletes = isinstance(step, Delete)

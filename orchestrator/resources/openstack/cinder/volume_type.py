@@ -1,7 +1,7 @@
 """OS::Cinder::VolumeType.
 
 The name is unique in cinder, and cinder keeps no token: `find` takes a type with the name and the same
-visibility for that of a lost create.
+visibility for a lost create's.
 """
 
 from __future__ import annotations

@@ -351,7 +351,7 @@ def _reworded_ports(
     attached: Sequence[Mapping[str, Any]],
 ) -> dict[int, str]:
     """Return ports that serve further entries of `after`, by their places. The entry asks for the network,
-    the subnet, the address or the port that is attached, and is otherwise equal to that of `before`: as in
+    the subnet, the address or the port that is attached, and is otherwise equal to `before`'s: as in
     Heat, the port stays. A port that `before` names serves only its own entry.
     """
     interfaces = {interface["port_id"]: interface for interface in attached}
