@@ -23,7 +23,7 @@ from typing import Any, Final
 import httpcore
 import httpx
 
-MAX_RESOLUTIONS: Final = 64  # concurrent name resolutions of a process, including abandoned ones
+MAX_RESOLUTIONS: Final = 64  # concurrent name resolutions of a process, including abandoned resolutions
 PIECE: Final = 64 * 1024  # bytes of a write
 
 Headers = Sequence[tuple[bytes, bytes]]

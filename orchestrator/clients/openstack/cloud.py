@@ -64,8 +64,8 @@ class OpenStack:
         calls: ProviderCalls | None = None,
     ) -> None:
         """Send no request yet. `owner` is the tree of stacks that the requests are for; `lag_seconds` the age
-        of a shared list that may answer an observation, `max_lag_seconds` the age for a service whose lists take
-        long; `deleting`: the observed objects are being deleted;
+        of a shared list that may answer an observation, `max_lag_seconds` the age for a service whose lists
+        take long; `deleting`: the observed objects are being deleted;
         `listed`: objects that answer observations, in a round of the continuous observation; `calls` are
         the verb's.
 

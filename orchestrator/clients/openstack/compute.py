@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from orchestrator.clients.openstack.object_collections import Collection, Collections, inner
 from orchestrator.json_types import JsonMapping, JsonObject
 
-# The last microversion in which a server names its flavor by id; later ones embed the flavor.
+# The last microversion in which a server names its flavor by id; later versions embed the flavor.
 READ: Final = "2.46"
 CREATE: Final = "2.52"  # accepts tags, and still accepts `personality`
 CREATE_WITH_VOLUME_TYPE: Final = "2.67"

@@ -91,7 +91,7 @@ class WaitCondition(ResourceType):
         return Created(physical_id)
 
     def delete(self, ctx: Context, physical_id: str) -> None:
-        """Clear the handle's signals, so that the next wait condition requires new ones."""
+        """Clear the handle's signals, so that the next wait condition requires new signals."""
         ctx.required_resources.forget()
 
     def handle(self, ctx: Context) -> RequiredResource:

@@ -19,7 +19,7 @@ from orchestrator.resources.nested_type import Rollout
 from orchestrator.template.index_ranges import Ordinals
 
 ROLLOUT: Final = "rollout"  # a key of stored data: number of the batch, number of batches, members to change
-MAX_COUNTED: Final = 200  # batches that are computed in advance; the number of further ones is estimated
+MAX_COUNTED: Final = 200  # batches that are computed in advance; the number of further batches is estimated
 
 FreeIndexes = Callable[[Ordinals, int], Ordinals]  # (used indexes, count) -> indexes of new members
 

@@ -126,7 +126,7 @@ def _glance(ctx: Context) -> Image:
 
 
 def _data(props: Mapping[str, Value]) -> JsonObject:
-    """Return what the resource manages, for later updates."""
+    """Return the managed data, for later updates."""
     members = list(props.get("members") or ())
     return {"members": members, "extra_properties": sorted(props.get("extra_properties") or {})}
 

@@ -250,7 +250,7 @@ class Port(NeutronType):
         return {**super().chosen(ctx), **({"fixed_ips": given} if given else {})}
 
     def actual_property(self, ctx: Context, name: str, actual: JsonMapping) -> Value:
-        """Addresses that Neutron gave are reported when one of them is lost; further ones are Neutron's."""
+        """Addresses that Neutron gave are reported when one of them is lost; further addresses are Neutron's."""
         if name == "fixed_ips" and not ctx.properties.get(name):
             left = {address.get("ip_address") for address in actual["fixed_ips"]}
             if all(address["ip_address"] in left for address in _given(ctx, ctx.properties)):
@@ -297,7 +297,7 @@ class Port(NeutronType):
     def update(
         self, ctx: Context, physical_id: str, props: Mapping[str, Value], changed: frozenset[str]
     ) -> Created:
-        """Change the attributes; addresses that the template sets by now take the place of given ones."""
+        """Change the attributes; addresses that the template sets by now replace Neutron's."""
         updated = super().update(ctx, physical_id, props, changed)
         demanded = props.get("fixed_ips") or props.get("no_fixed_ips")
         return replace(updated, data={**ctx.data, GIVEN: []}) if demanded and ctx.data else updated
