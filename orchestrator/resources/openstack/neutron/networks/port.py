@@ -250,7 +250,7 @@ class Port(NeutronType):
         return {**super().chosen(ctx), **({"fixed_ips": given} if given else {})}
 
     def actual_property(self, ctx: Context, name: str, actual: JsonMapping) -> Value:
-        """Addresses that Neutron gave are reported when one of them is lost; further addresses are Neutron's."""
+        """Addresses from Neutron are reported when one of them is lost; further addresses are Neutron's."""
         if name == "fixed_ips" and not ctx.properties.get(name):
             left = {address.get("ip_address") for address in actual["fixed_ips"]}
             if all(address["ip_address"] in left for address in _given(ctx, ctx.properties)):
