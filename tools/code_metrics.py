@@ -57,7 +57,7 @@ CEILINGS: Final = MappingProxyType(
         "settings": 60,
         "commands": 59,
         "resource types of OpenStack with many methods": 30,
-        "modules under 40 lines": 43,
+        "modules under 40 lines": 50,
         LINES: 118_900,
     }
 )

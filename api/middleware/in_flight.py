@@ -6,7 +6,7 @@ counts for its client address, or for caller and project if they are known. Befo
 waits for nothing but its body, so addresses have no other limit: proxies and NAT share them.
 
 Signals are fast and come in bursts, from all servers of a stack at once: they have no limit. Event streams
-have a limit of their own.
+have their own limit.
 
 A request beyond the limit of its project or caller waits for others of the same party, up to
 `postponement.WAIT_SECONDS`, without a thread. It is refused then, or if too many wait already.
@@ -55,7 +55,7 @@ MAX_WAITING_OF_PARTY: Final = 64
 MAX_EXPECTED: Final = 10_000  # credentials
 KINDS: Final = {"address": "The client address", "caller": "The caller", "project": "The project"}
 
-Party = tuple[str, ...]  # a kind of KINDS, and what identifies the party
+Party = tuple[str, ...]  # a kind of KINDS, and the identity of the party
 
 
 @dataclass(slots=True)
