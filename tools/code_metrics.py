@@ -58,7 +58,7 @@ CEILINGS: Final = MappingProxyType(
         "commands": 59,
         "resource types of OpenStack with many methods": 30,
         "modules under 40 lines": 50,
-        LINES: 118_900,
+        LINES: 119_200,
     }
 )
 TYPE_PACKAGE: Final = "orchestrator.resources.openstack."
