@@ -270,7 +270,7 @@ def faults_of_decisions(text: Text) -> Iterator[tuple[int, str]]:
     for match in DECISION.finditer(text.text):
         folders = [
             folder
-            for folder in ROOT.glob("*/*/adr")
+            for folder in [*ROOT.glob("*/adr"), *ROOT.glob("*/*/adr"), *ROOT.glob("*/*/*/adr")]
             if not match["folder"] or (f"{folder}/").endswith(f"/{match['folder']}adr/")
         ]
         if not any(True for folder in folders for _ in folder.glob(f"{match['number']}-*.md")):
