@@ -187,7 +187,9 @@ def test_an_ordinary_user_can_run_it_too(start_up: Callable[..., Up], nobodys_fo
     python = interpreter_of_nobody(nobodys_folder)
     env = {
         "PYTHONHOME": str(python.parents[1]),
-        "PYTHONPATH": os.pathsep.join([str(TREE), str(Path(httpx.__file__).parents[1])]),
+        "PYTHONPATH": os.pathsep.join(
+            map(str, (TREE, *TREE.glob("packages/*/src"), Path(httpx.__file__).parents[1]))
+        ),
         "PYTHONDONTWRITEBYTECODE": "1",
         "LD_LIBRARY_PATH": str(python.parents[1] / "lib"),
         "HOME": str(nobodys_folder),

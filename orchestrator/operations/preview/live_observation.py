@@ -40,7 +40,7 @@ def observe_all(
     things: Sequence[tuple[ResourceType, CurrentResource]],
     software: Callable[[str], SoftwareStore],
     seconds: float = LOOK_SECONDS,
-    dress: Callable[[Context], Context] = lambda ctx: ctx,
+    prepare: Callable[[Context], Context] = lambda ctx: ctx,
 ) -> LiveObservation:
     """Observe resources without an operation in progress; change nothing. `software` returns the store for a
     resource name.
@@ -49,7 +49,7 @@ def observe_all(
     try:
         futures = {
             pool.submit(
-                _observe, stack_name, resource_type, resource, software(resource.name), dress
+                _observe, stack_name, resource_type, resource, software(resource.name), prepare
             ): resource
             for resource_type, resource in things
         }
@@ -73,7 +73,7 @@ def _observe(
     resource_type: ResourceType,
     resource: CurrentResource,
     software: SoftwareStore,
-    dress: Callable[[Context], Context],
+    prepare: Callable[[Context], Context],
 ) -> tuple[Observation, bool]:
     """Return the observation, and whether a failed resource is healthy."""
     name = physical_name(stack_name, resource.name, resource.uuid, resource_type.physical_name_limit)
@@ -86,7 +86,7 @@ def _observe(
         data=resource.data,
         software=software,
     )
-    ctx = dress(ctx)
+    ctx = prepare(ctx)
     observation = resource_type.observe(ctx, physical_id)
     failed = resource.status == "FAILED" and bool(physical_id)
     return observation, failed and resource_type.is_healthy_after_failure(ctx, physical_id)

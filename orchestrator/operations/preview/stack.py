@@ -152,7 +152,7 @@ class Preview:
             self.stack.name,
             looked_at,
             partial(DeploymentStore.at, self.context, self.stack),
-            dress=partial(
+            prepare=partial(
                 with_provider_access,
                 settings=self.context.settings,
                 project_id=self.stack.project_id,

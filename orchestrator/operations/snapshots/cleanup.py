@@ -60,8 +60,8 @@ def delete_pending_snapshots(
                 cloud = None
                 if settings is not None:
                     cloud = cloud_of_stack(lambda: nullcontext(db), cipher, settings, root_id)
-                dress = partial(with_provider_access, settings=settings, project_id=project_id, cloud=cloud)
-                _delete_copies(db, types, cipher, id_, uuid, ends_at, dress)
+                prepare = partial(with_provider_access, settings=settings, project_id=project_id, cloud=cloud)
+                _delete_copies(db, types, cipher, id_, uuid, ends_at, prepare)
             except (*DAMAGED, Misconfigured) as error:
                 log.error("row_damaged", kind="snapshot", id=uuid, error=damage(error))
                 snapshots.postpone_delete(db, id_, damage(error))
@@ -74,7 +74,7 @@ def _delete_copies(
     id_: int,
     uuid: str,
     ends_at: float,
-    dress: Callable[[Context], Context],
+    prepare: Callable[[Context], Context],
 ) -> None:
     """Delete copies of a snapshot, and with the last copy the snapshot."""
     while copies := snapshots.next_copies(db, id_, BATCH_SIZE):
@@ -86,7 +86,7 @@ def _delete_copies(
             if child is not None and not snapshots.remove_by_uuid(db, child):
                 waits = True  # that snapshot is deleted copy by copy, too
                 continue
-            fault = "" if child is not None else _refusal(copy, types, cipher, dress)
+            fault = "" if child is not None else _refusal(copy, types, cipher, prepare)
             if fault:
                 refused = refused or f"{copy.name}: {fault}"
             else:
@@ -116,7 +116,7 @@ def _child(copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher) -> str
 
 
 def _refusal(
-    copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher, dress: Callable[[Context], Context]
+    copy: Copy, types: Mapping[str, ResourceType], cipher: Cipher, prepare: Callable[[Context], Context]
 ) -> str:
     """Request the delete of a copy; return the reason if it is not possible now, else None."""
     resource_type = types.get(copy.kind)
@@ -133,7 +133,7 @@ def _refusal(
         data=opened.get("data", copy.data) or {},
     )
     try:
-        resource_type.delete_snapshot(dress(ctx), cipher.open(copy.kept) if copy.kept else {})
+        resource_type.delete_snapshot(prepare(ctx), cipher.open(copy.kept) if copy.kept else {})
     except ProviderError as error:
         return f"{error.kind}: {error}"
     except Exception as error:
