@@ -24,7 +24,7 @@ from tasks import task_events
 from tasks.app import app, dispatcher, engine, projects
 from tasks.celery_settings import QUEUES
 from tasks.execution import Pace, isolated
-from tasks.fair_queues import FinishedTasks
+from tasks.fair_queues import GATHERED, FinishedTasks
 from tasks.publisher import OBSERVE_QUEUE, PROJECT_HEADER, TASK, Publication
 
 log = logger()
@@ -92,7 +92,8 @@ def carry_out(tasks: Sequence[CheckTask]) -> list[Result]:
         messages = _check_group(group, results)
         publications.append(Publication(messages, group[0].id))
     seconds = (time.perf_counter() - started) / len(tasks)
-    pace.note(len(tasks), time.thread_time() - used)
+    if tasks[0].queue == GATHERED:
+        pace.note(len(tasks), time.thread_time() - used)
     finished = [
         FinishedTasks([task.id for task in group], group[0].queue, group[0].project, seconds, pace.together)
         for group in _groups(tasks, lambda task: task.project)

@@ -26,6 +26,7 @@ LANES: Final[Mapping[str, str]] = {
     "provider": "provider",
     "observe": "provider",
 }
+GATHERED: Final = "check"  # queue whose messages a worker reads several at once (adr/0002)
 KEY_PREFIX: Final = "fair:"
 MIN_LISTED: Final = 4  # messages in Celery's lists of a lane
 MAX_LISTED: Final = 4_096
@@ -162,7 +163,13 @@ local function seconds_of(lane, project)
     return number(redis.call('HGET', key('seconds', lane), project), {FIRST_SECONDS})
 end
 
--- Take up to `most` messages, one if another project or another stack of the project waits.
+-- The queue of the next message of a project.
+local function next_queue(lane, project)
+    local first = redis.call('ZRANGE', key('stacks', lane, project), 0, 0)
+    return first[1] and redis.call('LINDEX', key('messages', lane, first[1]), 2)
+end
+
+-- Take up to `most` messages of a queue, one if another project or another stack of the project waits.
 local function take(lane, project, turn, ahead, most)
     local stacks = key('stacks', lane, project)
     local first = redis.call('ZRANGE', stacks, 0, 1, 'WITHSCORES')
@@ -171,6 +178,12 @@ local function take(lane, project, turn, ahead, most)
     if first[1] then
         local messages = key('messages', lane, first[1])
         local entries = redis.call('LRANGE', messages, 0, 4 * most - 1)
+        for index = 5, #entries, 4 do
+            if entries[index + 2] ~= entries[3] then
+                for other = #entries, index, -1 do entries[other] = nil end
+                break
+            end
+        end
         taken = #entries / 4
         redis.call('LTRIM', messages, #entries, -1)
         if redis.call('EXISTS', messages) == 1 then
@@ -207,10 +220,14 @@ local function fill(lane)
         local project, turn = next_project(lane, capacity)
         if not project then return end
         local ahead = goes_ahead(lane, project, turn, capacity)
-        local room = size * number(redis.call('HGET', key('together', lane), project), 1) - listed
+        local together = 1
+        if next_queue(lane, project) == '{GATHERED}' then
+            together = number(redis.call('HGET', key('together', lane), project), 1)
+        end
+        local room = size * together - listed
         if room < 1 and not ahead then return end
-        local most = longest_of(lane, project) < {LONG_TASK_SECONDS} and math.max(1, room) or 1
-        listed = listed + take(lane, project, turn, ahead, most)
+        local is_short = together > 1 and longest_of(lane, project) < {LONG_TASK_SECONDS}
+        listed = listed + take(lane, project, turn, ahead, is_short and math.max(1, room) or 1)
     end
 end
 
@@ -225,7 +242,7 @@ end
 local function finish()
     local queue, project, seconds, together = argument(), argument(), tonumber(argument()), argument()
     local lane, count = lanes[queue], tonumber(argument())
-    redis.call('HSET', key('together', lane), project, together)
+    if queue == '{GATHERED}' then redis.call('HSET', key('together', lane), project, together) end
     redis.call('ZADD', key('recent', lane), now, project)
     for _ = 1, count do redis.call('ZREM', key('running', lane, project), argument()) end
     local average = number(redis.call('HGET', key('seconds', lane), project), seconds)

@@ -18,11 +18,10 @@ from celery.worker.request import Request
 from celery.worker.strategy import default
 
 from tasks import check
-from tasks.fair_queues import LANES
+from tasks.fair_queues import GATHERED, LANES
 from tasks.publisher import PROJECT_HEADER
 
 LOCAL: Final = "local"  # lane of the types that are checked together
-QUEUE: Final = "check"  # whose messages are read together; plans and joins are not
 
 
 def strategy(task: Any, app: Any, consumer: Any, **options: Any) -> Any:
@@ -56,8 +55,8 @@ class Gathering:
 
     def _carry_out(self) -> None:
         requests, self._requests = self._requests, []
-        checks = [request for request in requests if _queue(request) == QUEUE]
-        single = [request for request in requests if _queue(request) != QUEUE]
+        checks = [request for request in requests if _queue(request) == GATHERED]
+        single = [request for request in requests if _queue(request) != GATHERED]
         if len(checks) == 1:
             single = checks + single
         elif checks:
@@ -66,7 +65,7 @@ class Gathering:
             self._consumer.on_task_request(request)
         if self._consumer.task_consumer is not None:
             channel = self._consumer.task_consumer.channel
-            channel.further_queue, channel.further = QUEUE, check.pace.together - 1
+            channel.further_queue, channel.further = GATHERED, check.pace.together - 1
 
 
 def carry_out(requests: list[Request]) -> None:

@@ -123,6 +123,20 @@ def test_the_list_is_longer_for_a_worker_that_reads_several_at_once(workers: Wor
     assert len(set(listed)) == len(listed)
 
 
+def test_plans_are_never_listed_for_a_worker_that_reads_several_checks(workers: Workers) -> None:
+    workers.enqueue("big/a", 30)
+    for _ in range(10):
+        task = workers.take()
+        assert task is not None
+        workers.end(task, 0.001, together=16)
+    assert workers.broker.llen("check") == 20
+    workers.enqueue("big/a", 100, queue="bulk")
+    while (task := workers.take()) is not None:
+        workers.end(task, 0.001, together=16)
+    assert workers.broker.llen("bulk") == 4
+    assert workers.waiting() == 100
+
+
 def test_the_messages_of_a_project_with_little_work_are_next(workers: Workers) -> None:
     workers.enqueue("big/a", 200)
     workers.run(50, {"big": 1.0})
