@@ -24,7 +24,9 @@ class Installation(World):
     """A world behind its API."""
 
     def client(self, **settings: Any) -> Client:
-        chosen = self.settings.model_copy(update={"encryption_keys": SecretStr(KEY), **settings})
+        quotas = {**self.settings.quotas, **settings.pop("quotas", {})}
+        changed = {"encryption_keys": SecretStr(KEY), "quotas": quotas, **settings}
+        chosen = self.settings.model_copy(update=changed)
         return Client(create_app(chosen, self.database, self.messages.extend).test_client(), "/v1")
 
     def made(self, api: Client, name: str = "s", **request: Any) -> str:

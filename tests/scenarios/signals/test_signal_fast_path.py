@@ -15,7 +15,6 @@ from api import routes
 from api.app import operations
 from api.dependencies import Dependencies
 from api.layers import WSGI_LAYERS
-from api.layers import signal_fast_path as layer_of_signals
 from api.middleware import access_log, audit, signal_fast_path
 from api.routes import assemble
 from orchestrator.config import Settings
@@ -64,7 +63,7 @@ class Api:
 
         monkeypatch.setattr(signal_fast_path.SignalFastPath, "__init__", counting)
         self.ways = {"short": assemble(Dependencies(chosen, *pieces)).test_client()}
-        long = tuple(layer for layer in WSGI_LAYERS if layer is not layer_of_signals)
+        long = tuple(layer for layer in WSGI_LAYERS if layer.name != "signal_fast_path")
         with monkeypatch.context() as patch:
             patch.setattr(routes, "WSGI_LAYERS", long)
             self.ways["long"] = assemble(Dependencies(chosen, *pieces)).test_client()
