@@ -21,6 +21,7 @@ from tasks import check
 from tasks.fair_queues import GATHERED, LANES
 from tasks.publisher import PROJECT_HEADER
 
+GATHERS: Final = False  # an idle worker can stall between two reads (adr/0002, "Status")
 LOCAL: Final = "local"  # lane of the types that are checked together
 
 
@@ -29,7 +30,7 @@ def strategy(task: Any, app: Any, consumer: Any, **options: Any) -> Any:
     queue of providers.
     """
     lanes = {LANES.get(queue) for queue in app.amqp.queues.consume_from}
-    if consumer.hub is not None and isinstance(consumer.pool, TaskPool) and lanes == {LOCAL}:
+    if GATHERS and consumer.hub is not None and isinstance(consumer.pool, TaskPool) and lanes == {LOCAL}:
         check.pace.gathers = True
         consumer = Gathering(consumer)
     return default(task, app, consumer, **options)

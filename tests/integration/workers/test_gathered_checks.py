@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-import redis
-
-from tasks.fair_queues import KEY_PREFIX
 from tests.integration.cluster import Cluster, eventually, local, new_cluster, thing_type_known
 from tests.integration.workers.test_flower import EventState, events
 from tests.plugins.thing_fixture import things
@@ -27,7 +24,6 @@ def test_each_check_is_one_task_with_its_own_events(
     new_cluster: Callable[..., Cluster],
     postgres_url: str,
     broker_url: str,
-    broker: redis.Redis,
     events: EventState,
 ) -> None:
     cluster = new_cluster(postgres_url, broker_url, checkers=2, providers=0, events=True)
@@ -37,7 +33,6 @@ def test_each_check_is_one_task_with_its_own_events(
     eventually(lambda: sum(tasks_of(events, "wide", "SUCCESS").values()) >= COUNT + 2, 30)
     ended = tasks_of(events, "wide", "SUCCESS")
     assert {name: ended[name] for name in names} == dict.fromkeys(names, 1)
-    assert int(broker.hget(f"{KEY_PREFIX}together:local", "p1") or 0) > 1  # they were read together
     assert all(task.received and task.started for task in events.named("wide/"))
 
 
